@@ -74,7 +74,7 @@ pub fn guarded<T>(ask: impl FnOnce() -> Result<T, SimulateError>) -> Result<T, F
     match catch_unwind(AssertUnwindSafe(ask)) {
         Ok(answer) => answer.map_err(Failure::input),
         Err(_) => Err(Failure::Broken(
-            "the engine stopped at a fault of its own; please report this setup".into(),
+            "internal error in the engine; please report this setup".into(),
         )),
     }
 }

@@ -146,7 +146,7 @@ pub enum Unrecognised {
     )]
     EmptySnapshot,
     /// The input is compressed; the field is the name of the format.
-    #[error("packed as {0}: unpack it first")]
+    #[error("{0}-compressed: decompress it first")]
     Packed(&'static str),
     /// There is no text in it.
     #[error("it is empty; understood are {UNDERSTOOD}")]

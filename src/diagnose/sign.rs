@@ -31,7 +31,7 @@ const MOST_SIGNS: usize = 64;
 /// hold the error. A word such as `loss` is on every line of a log.
 const FIRST_TRIED: usize = 256;
 const LAST_TRIED: usize = 768;
-/// Signs after which a pattern that shows facts alone, wherever it stands, has nothing more to say.
+/// Signs after which a pattern that yields only facts, wherever it matches, has nothing to add.
 const ENOUGH: usize = 8;
 /// Longest part of a line, and of the one below, that a pattern sees.
 const BEFORE: usize = 1500;
@@ -51,7 +51,7 @@ struct Owner {
     /// Its index among the patterns of the kind.
     index: usize,
     pattern: &'static Pattern,
-    /// True if it shows facts alone, wherever it stands.
+    /// True if it yields only facts, wherever it matches: no hypothesis and no words.
     is_of_facts: bool,
     regex: OnceLock<Option<Regex>>,
 }
@@ -162,7 +162,7 @@ pub fn signs(paste: &Paste<'_>) -> Vec<Sign> {
 /// Lines on which each pattern is tried.
 fn tries(paste: &Paste<'_>) -> Vec<Tries> {
     let mut all: Vec<Tries> = WORDS.patterns.iter().map(|_| Tries::default()).collect();
-    // A line has many words: what it is, is found once.
+    // A line has many words; its bounds, and whether it may quote data, are found once.
     let (mut index, mut start, mut end) = (0, 0, 0);
     let (mut line, mut is_doubtful) = ("", false);
     for hit in WORDS.search.find_overlapping_iter(&paste.text) {

@@ -292,7 +292,7 @@ pub enum LaunchError {
     },
     /// No source is of a known tool.
     #[error(
-        "{name} is of no tool that is known; known are {}",
+        "{name} is of no known tool; supported tools are {}",
         Tool::ALL.iter().map(|tool| tool.name()).collect::<Vec<_>>().join(", ")
     )]
     UnknownTool {

@@ -9,7 +9,7 @@ use super::*;
 fn what_is_no_launch_file_is_refused_with_the_reason() {
     let error = |text: &str| read(&[Source { name: "x.yaml", text }]).unwrap_err().to_string();
     assert!(
-        error("a: 1\n").contains("of no tool that is known; known are transformers"),
+        error("a: 1\n").contains("of no known tool; supported tools are transformers"),
         "{}",
         error("a: 1\n")
     );

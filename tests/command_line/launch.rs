@@ -87,7 +87,7 @@ fn what_is_not_simulated_is_refused_unless_it_may_be_ignored() {
     assert!(none.stderr.contains("names no model"), "{}", none.stderr);
     let unknown = run_on(["estimate", "--launch", "-"], "learning_speed: 4\n");
     assert!(
-        unknown.stderr.contains("of no tool that is known"),
+        unknown.stderr.contains("of no known tool"),
         "{}",
         unknown.stderr
     );

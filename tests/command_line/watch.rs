@@ -87,7 +87,7 @@ fn a_run_is_shown_as_far_as_it_is_written() {
 fn what_is_no_run_is_refused_with_the_way_out() {
     let path = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("no_run.jsonl");
     for (text, told) in [
-        ("", "holds no step yet"),
+        ("", "has no completed step yet"),
         (
             "loss,step\n",
             "line 1 is not of a file that vramscope.Watch or vramscope.watching writes",

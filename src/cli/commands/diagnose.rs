@@ -62,7 +62,7 @@ pub struct Diagnose {
     launch: LaunchOfError,
     #[command(flatten)]
     room: RoomFlags,
-    /// Form of the result
+    /// Output format
     #[arg(long, value_enum, default_value = "text")]
     format: Format,
     #[command(flatten)]
@@ -193,7 +193,7 @@ impl Diagnose {
         let snapshots: Vec<Snapshot> = snapshots.collect();
         if snapshots.is_empty() {
             return Err(Failure::Input(format!(
-                "{source} is held against memory snapshots, and none was given; add one that \
+                "{source} is compared with memory snapshots, and none was given; add one that \
                  torch.cuda.memory._dump_snapshot wrote"
             )));
         }

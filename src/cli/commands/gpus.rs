@@ -17,7 +17,7 @@ use crate::output::{self, Format};
 /// and "NVIDIA GeForce RTX 4090" are one card.
 #[derive(Debug, Args)]
 pub struct Gpus {
-    /// Form of the list
+    /// Output format
     #[arg(long, value_enum, default_value = "text")]
     format: Format,
 }

@@ -36,7 +36,7 @@ pub struct Max {
     subject: Subject,
     #[command(flatten)]
     room: RoomFlags,
-    /// Form of the result
+    /// Output format
     #[arg(long, value_enum, default_value_t = Format::Text)]
     format: Format,
     #[command(flatten)]

@@ -37,7 +37,7 @@ pub struct Models {
     modelscope: bool,
     #[command(flatten)]
     hub: HubFlags,
-    /// Output format of the list
+    /// Output format
     #[arg(long, value_enum, default_value = "text", conflicts_with = "name")]
     format: Format,
 }

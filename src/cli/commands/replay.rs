@@ -28,7 +28,7 @@ pub struct Replay {
     /// Number of the device in a snapshot of several
     #[arg(long, value_name = "N")]
     device: Option<usize>,
-    /// Form of the result
+    /// Output format
     #[arg(long, value_enum, default_value = "text")]
     format: Format,
 }

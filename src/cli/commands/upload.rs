@@ -201,7 +201,7 @@ fn shown(record: &Checked) -> Result<String, Failure> {
 fn agreed(stdin_is_a_record: bool) -> Result<bool, Failure> {
     if stdin_is_a_record || !io::stdin().is_terminal() {
         return Err(Failure::Input(
-            "nobody is at the terminal to agree; --yes sends without asking".into(),
+            "cannot ask for confirmation: standard input is not a terminal; --yes sends without asking".into(),
         ));
     }
     output::print("send this? [y/N] ")?;
@@ -222,7 +222,7 @@ fn open_spool() -> Result<Spool, Failure> {
 
 fn spool_failed(spool: &Spool, error: &io::Error) -> Failure {
     Failure::Broken(format!(
-        "{}: {error}; nothing was sent, and what waited there waits still",
+        "{}: {error}; nothing was uploaded; records that were queued there stay queued",
         spool.folder().display()
     ))
 }

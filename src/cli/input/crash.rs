@@ -61,9 +61,7 @@ pub fn understand(files: &[(&Source, Contents)]) -> Result<Vec<Understood>, Fail
             && let Evidence::Text(digest) = &piece.evidence
             && digest.is_bare()
         {
-            refusals.push(format!(
-                "{file}: nothing in it is understood; understood are {UNDERSTOOD}"
-            ));
+            refusals.push(format!("{file}: unrecognized input; supported inputs are {UNDERSTOOD}"));
         }
     }
     refusals

@@ -24,7 +24,7 @@ pub struct LaunchFlags {
     /// override it
     #[arg(long, value_name = "FILE|-", value_parser = Source::parse)]
     launch: Vec<Source>,
-    /// A second run like --launch's, to hold beside it: prints where the memory of the two differs, tensor by tensor. Flags
+    /// A second run, given like --launch's, to compare with it: prints where the memory of the two differs, tensor by tensor. Flags
     /// hold for both
     #[arg(long, value_name = "FILE|-", value_parser = Source::parse, requires = "launch")]
     against: Vec<Source>,

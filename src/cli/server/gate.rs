@@ -149,10 +149,7 @@ pub async fn pass(
     };
     let has_token = role.is_some();
     if hash.is_some() && !has_token {
-        return Err(Problem::new(
-            StatusCode::UNAUTHORIZED,
-            "the token is not known here; it may have been taken away",
-        ));
+        return Err(Problem::new(StatusCode::UNAUTHORIZED, "unknown or revoked token"));
     }
     let open_to_all = (!app.gate.closed).then_some(Role::Read);
     request.extensions_mut().insert(Caller {

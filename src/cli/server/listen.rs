@@ -70,7 +70,7 @@ pub async fn serve(listener: TcpListener, tls: Option<TlsAcceptor>, router: Rout
             Err(error) => {
                 // The process ran out of file descriptors, or the client disconnected: neither affects the next
                 // connection.
-                anstream::eprintln!("a connection could not be taken: {error}");
+                anstream::eprintln!("failed to accept a connection: {error}");
                 tokio::time::sleep(Duration::from_millis(100)).await;
                 continue;
             }

@@ -55,7 +55,7 @@ pub struct Bench {
     /// environment, or python3 of PATH]
     #[arg(long, value_name = "PATH", conflicts_with = "show")]
     python: Option<PathBuf>,
-    /// Go on with a record that is not complete
+    /// Resume an incomplete record
     #[arg(long, value_name = "FILE", conflicts_with = "show")]
     resume: Option<PathBuf>,
     /// Show a record instead of measuring
@@ -70,7 +70,7 @@ pub struct Bench {
     /// Send without asking
     #[arg(long, requires = "upload")]
     yes: bool,
-    /// Form of the result on standard output
+    /// Output format on standard output
     #[arg(long, value_enum, default_value = "text")]
     format: Form,
 }
@@ -104,7 +104,7 @@ enum Interface {
     Auto,
     /// NVIDIA's libraries
     Cuda,
-    /// Vulkan, Metal or DirectX 12, a processor that plays a GPU among them
+    /// Vulkan, Metal or DirectX 12, including software (CPU) implementations
     Portable,
 }
 

@@ -66,7 +66,7 @@ pub struct Check {
     /// Outcomes that end with exit code 0 too
     #[arg(long, value_enum, value_name = "OUTCOME,..", value_delimiter = ',')]
     allow: Vec<Allowed>,
-    /// Form of the result
+    /// Output format
     #[arg(long, value_enum, default_value = "text")]
     format: CheckFormat,
     #[command(flatten)]

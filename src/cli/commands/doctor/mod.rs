@@ -22,7 +22,7 @@ pub struct Doctor {
     /// The Python to look at, or the folder of its environment [default: the active environment, else python3 of PATH]
     #[arg(long, value_name = "PATH")]
     python: Option<PathBuf>,
-    /// Form of the result
+    /// Output format
     #[arg(long, value_enum, default_value = "text")]
     format: DoctorFormat,
 }

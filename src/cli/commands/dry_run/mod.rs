@@ -100,7 +100,7 @@ pub struct DryRun {
     #[cfg(feature = "server")]
     #[command(flatten)]
     open: open::Open,
-    /// Form of the result [default: text]
+    /// Output format [default: text]
     #[arg(long, value_enum)]
     format: Option<Format>,
     /// Short for --format json

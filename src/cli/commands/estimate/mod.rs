@@ -47,7 +47,7 @@ pub struct Estimate {
     subject: Subject,
     #[command(flatten)]
     launch: LaunchFlags,
-    /// A file of such objects, one per line, or - for standard input: one line of prediction each
+    /// A JSONL file of cases (see --case), or - for standard input; prints one prediction per line
     #[arg(long, value_name = "FILE|-", value_parser = Source::parse, conflicts_with = "limit_gib")]
     cases: Option<Source>,
     /// A training script's own steps, recorded without a GPU (see `vramscope record`), or those of all sizes
@@ -65,7 +65,7 @@ pub struct Estimate {
     /// The host's memory, which the weights, offloaded states and checkpoints of all its GPUs share
     #[arg(long, value_name = "GIB", conflicts_with_all = ["cases", "recording"])]
     host_gib: Option<f64>,
-    /// Form of the result [default: text; jsonl with --cases]
+    /// Output format [default: text; jsonl with --cases]
     #[arg(long, value_enum)]
     format: Option<Format>,
     /// What the model does

@@ -41,7 +41,7 @@ use crate::predict::guarded;
 pub struct MaxBatch {
     #[command(flatten)]
     subject: Subject,
-    /// A file of such objects with a limit_gib, one per line, or - for standard input: one line each
+    /// A JSONL file of cases with a limit_gib, or - for standard input; prints one line per case
     #[arg(long, value_name = "FILE|-", value_parser = Source::parse)]
     cases: Option<Source>,
     /// A training script's own steps at all sizes, recorded without a GPU (`vramscope record --vary`), or - for standard
@@ -60,7 +60,7 @@ pub struct MaxBatch {
     /// batch close to the limit can still stop at the third
     #[arg(long, value_name = "N", default_value_t = 2, value_parser = count::up_to(MOST_STEPS))]
     steps: u64,
-    /// Form of the result [default: text; jsonl with --cases]
+    /// Output format [default: text; jsonl with --cases]
     #[arg(long, value_enum)]
     format: Option<Format>,
     #[command(flatten)]

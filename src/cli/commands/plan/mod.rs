@@ -46,7 +46,7 @@ pub struct Plan {
     /// Part of the allocator's memory that stays free, in percent
     #[arg(long, value_name = "PERCENT", default_value_t = 5.0)]
     margin: f64,
-    /// Entries that stay as asked, beside those that a flag gives
+    /// Settings to keep fixed, in addition to those given as flags
     #[arg(long, value_name = "ENTRY,..", value_delimiter = ',', value_parser = entry)]
     keep: Vec<Entry>,
     /// Entries that may change although a flag gives them
@@ -64,7 +64,7 @@ pub struct Plan {
     /// Times of kernels: a record of `vramscope bench`, or a file of measured kernels
     #[arg(long, value_name = "FILE", value_parser = Source::parse)]
     kernels: Option<Source>,
-    /// Form of the result
+    /// Output format
     #[arg(long, value_enum, default_value_t = Format::Text)]
     format: Format,
     #[command(flatten)]

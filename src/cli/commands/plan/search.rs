@@ -41,7 +41,9 @@ pub fn run(
     bar.finish_and_clear();
     let (done, all) = search.progress();
     if done < all {
-        anstream::eprintln!("warning: stopped after {done} of {all} classes of setups; the rest was not looked at");
+        anstream::eprintln!(
+            "warning: stopped after {done} of {all} classes of setups; the remaining ones were skipped"
+        );
     }
     guarded(|| Ok(search.close()))
 }

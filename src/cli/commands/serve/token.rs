@@ -60,7 +60,7 @@ fn add(name: &str, role: Role, database: &Where) -> Result<(), Failure> {
     let hash = access::hash(&token);
     if !database.with(async |store| store.add_token(name, role, &hash).await)? {
         return Err(Failure::Input(format!(
-            "{name} has a token already; take it away with `vramscope serve token remove {name}`, or choose another name"
+            "{name} has a token already; revoke it with `vramscope serve token remove {name}`, or choose another name"
         )));
     }
     anstream::eprintln!("shown this once; whoever sends records puts it into VRAMSCOPE_TOKEN:");
@@ -81,6 +81,6 @@ fn remove(name: &str, database: &Where) -> Result<(), Failure> {
         return Ok(());
     }
     Err(Failure::Input(format!(
-        "{name} has no token; `vramscope serve token list` lists those who have"
+        "{name} has no token; `vramscope serve token list` lists the existing tokens"
     )))
 }

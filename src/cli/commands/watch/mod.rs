@@ -46,7 +46,7 @@ pub struct Watch {
     /// Kernels measured on the card: a record of `vramscope bench`
     #[arg(long, value_name = "FILE", value_parser = Source::parse)]
     kernels: Option<Source>,
-    /// Form of the result
+    /// Output format
     #[arg(long, value_enum, default_value = "text")]
     format: Format,
     /// Write what others may have of the run to a new file, and show all of it: sizes, setup, bytes and times. Nothing is
@@ -116,7 +116,7 @@ impl Watch {
                 }
             } else if !follows {
                 return Err(Failure::Input(format!(
-                    "{} holds no step yet; look again once the run's first step is done",
+                    "{} has no completed step yet; try again after the run's first step",
                     self.file.display()
                 )));
             }

@@ -50,7 +50,7 @@ fn stretch(title: &str, of: &Stretch, width: usize) -> String {
     out += &groups("Only happened", &of.only_happened, width);
     if of.parted {
         out += &paragraph(
-            "From some point on nothing is alike: the rest is not held against each other.",
+            "The two diverge for good at some point; the rest is not compared.",
             width,
         );
     }

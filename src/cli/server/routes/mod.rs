@@ -69,7 +69,11 @@ async fn method_not_allowed() -> Problem {
 /// Response to a panic: the owner sees its details, the client only that it is not to blame.
 fn broke(_: Box<dyn std::any::Any + Send>) -> Response {
     use axum::response::IntoResponse;
-    Problem::new(StatusCode::INTERNAL_SERVER_ERROR, "the server broke at this request").into_response()
+    Problem::new(
+        StatusCode::INTERNAL_SERVER_ERROR,
+        "internal server error while answering this request",
+    )
+    .into_response()
 }
 
 /// Middleware for API responses, which are data: browsers must not display them as documents, run them or guess their

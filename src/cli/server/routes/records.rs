@@ -75,7 +75,7 @@ async fn read(app: &App, request: Request) -> Result<(Bytes, tokio::sync::Semaph
     let too_large = || {
         Problem::new(
             StatusCode::PAYLOAD_TOO_LARGE,
-            format!("a record may have {limit} bytes here"),
+            format!("record too large: the limit is {limit} bytes"),
         )
     };
     let length = request.headers().get(CONTENT_LENGTH);
@@ -112,7 +112,12 @@ async fn read(app: &App, request: Request) -> Result<(Bytes, tokio::sync::Semaph
 const LARGE: usize = 128 << 10;
 
 async fn new_record(body: Bytes) -> Result<NewRecord, Problem> {
-    let broke = |_| Problem::new(StatusCode::INTERNAL_SERVER_ERROR, "the server broke at this record");
+    let broke = |_| {
+        Problem::new(
+            StatusCode::INTERNAL_SERVER_ERROR,
+            "internal server error while storing this record",
+        )
+    };
     match body.len() {
         ..LARGE => check(&body),
         _ => tokio::task::spawn_blocking(move || check(&body)).await.map_err(broke)?,
