@@ -74,7 +74,7 @@ impl Chains {
     }
 
     /// This storage is the newest from now on.
-    pub const fn born(&mut self, storage: i64) {
+    pub const fn set_newest(&mut self, storage: i64) {
         self.newest = storage;
     }
 

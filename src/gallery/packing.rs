@@ -22,6 +22,8 @@ pub fn pack(recording: &[u8]) -> Option<Vec<u8>> {
     back.is_some_and(|back| back == recording).then_some(out)
 }
 
+/// Packs an operation: its inputs as references, its new storages and its module as differences. Shapes and names stay as they
+/// are, for gzip.
 fn operation(line: &[u8], chains: &mut Chains, out: &mut Vec<u8>) -> Option<()> {
     let (mut at, mut born) = (0, None);
     while at < line.len() {
@@ -55,7 +57,7 @@ fn operation(line: &[u8], chains: &mut Chains, out: &mut Vec<u8>) -> Option<()> 
         }
     }
     if let Some(storage) = born {
-        chains.born(storage);
+        chains.set_newest(storage);
     }
     Some(())
 }
@@ -69,6 +71,7 @@ fn storages(line: &[u8], key: &[u8], chains: &mut Chains, out: &mut Vec<u8>) -> 
     })
 }
 
+/// Packs a parameter's declaration.
 fn parameter(line: &[u8], chains: &mut Chains, out: &mut Vec<u8>) -> Option<()> {
     renumber(line, b"\"s\":", out, |at, out| {
         let (storage, end) = integer(line, at)?;
@@ -77,6 +80,7 @@ fn parameter(line: &[u8], chains: &mut Chains, out: &mut Vec<u8>) -> Option<()> 
     })
 }
 
+/// Writes a reference: a number with a letter before it unless the storage is recent.
 fn refer(reference: Reference, out: &mut Vec<u8>) {
     let by = match reference {
         Reference::Recent(age) => age,

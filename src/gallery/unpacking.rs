@@ -94,7 +94,7 @@ fn operation(line: &[u8], chains: &mut Chains, out: &mut Vec<u8>) -> Option<()> 
     }
     out.extend_from_slice(&line[copied..]);
     if let Some(storage) = born {
-        chains.born(storage);
+        chains.set_newest(storage);
     }
     Some(())
 }

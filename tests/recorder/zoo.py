@@ -1,4 +1,4 @@
-"""Families of transformers recorded, played by the engine, and held against what an H100 took.
+"""Families of transformers recorded, replayed by the engine, and compared with measurements on an H100.
 
 python3 zoo.py OUT.jsonl FAMILY,...|all|measured: families that OUT holds are not recorded again; `KEEP=DIR` keeps the
 recordings.

@@ -74,7 +74,7 @@ pub fn clock(subject: &Subject, entries: &TimeEntries, network: Option<f64>) -> 
     chosen.ok_or_else(|| NoTime::Card(subject.reading.gpu.clone()))
 }
 
-/// Returns the clock of the card that a recorded step is held against.
+/// Returns the clock of the card that a recorded step is compared with.
 pub fn recorded_clock(kept: &Kept, entries: &TimeEntries) -> Option<Rc<Chosen>> {
     let device = Device::by_name(&kept.card.as_ref()?.name).ok()?;
     chosen(device, entries.card.as_deref(), None)

@@ -20,7 +20,7 @@ pub struct Rotary {
     is_dynamic: bool,
 }
 
-/// Form of the tables that rotate heads.
+/// How the rotation of each position is given to attention.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Waves {
     /// Cosines and sines, repeated for the second half of each head.

@@ -9,16 +9,16 @@ use crate::optim::Ema;
 use crate::setup::{AdapterType, CAUSAL_CONV1D, Freeze, Loading, SavedType, Setup};
 use crate::tape::{Failure, Gpu, Tape, Tensor};
 
-/// Settings that decide how a model is made: setups that agree in them can share one model.
+/// The settings that decide how a model is made, such as types of weights and adapters: setups that agree in them can share one model.
 #[derive(Debug, PartialEq)]
-pub(super) struct Making {
+pub(super) struct ModelSettings {
     trained: Trained,
     adapters: Option<Adapters>,
     saved: Saved,
     ema: bool,
 }
 
-impl Making {
+impl ModelSettings {
     /// Returns the settings by which a setup makes its model.
     pub fn of(model: &Model, setup: &Setup) -> Self {
         let adapted = setup.freeze.is_adapted();
@@ -47,9 +47,9 @@ pub(super) fn build(tape: &Tape, model: &Model, setup: &Setup) -> Built {
 
 /// Makes the model, its adapters, and its averaged copy, with parameters in the order of `params`.
 pub(super) fn build_with(tape: &Tape, model: &Model, setup: &Setup, params: fn(&Builder) -> Vec<Tensor>) -> Built {
-    let making = Making::of(model, setup);
-    // TRL's trainers load the model from a folder; in one of several processes on the host, from where it is moved.
-    // Weights in 4 bits come by it always.
+    let settings = ModelSettings::of(model, setup);
+    // TRL's trainers load the model from a folder straight onto the GPU, but in one of several processes onto the host, from where
+    // it is moved. Weights in 4 bits are always loaded: bitsandbytes quantises them as they arrive.
     let is_loaded = match setup.loading {
         Loading::Usual => setup.trainer.loads_models() || setup.freeze == Freeze::Qlora,
         Loading::Loaded => true,
@@ -58,12 +58,12 @@ pub(super) fn build_with(tape: &Tape, model: &Model, setup: &Setup, params: fn(&
     let is_loaded = is_loaded && !tape.is_in_launch();
     // What is not kept in 4 bits comes in the type of the products; `prepare_model_for_kbit_training` widens it before adapters
     // are made.
-    let is_widened = is_loaded && making.trained.frozen == DType::F32 && tape.recast().is_none();
-    let products = making.trained.nf4.filter(|_| is_widened);
-    let trained = products.map_or(making.trained, |products| Trained {
+    let is_widened = is_loaded && settings.trained.frozen == DType::F32 && tape.recast().is_none();
+    let products = settings.trained.nf4.filter(|_| is_widened);
+    let trained = products.map_or(settings.trained, |products| Trained {
         dtype: products,
         frozen: products,
-        ..making.trained
+        ..settings.trained
     });
     if products.is_some() {
         tape.set_recast(Some(DType::F32));
@@ -75,7 +75,7 @@ pub(super) fn build_with(tape: &Tape, model: &Model, setup: &Setup, params: fn(&
     let from = tape.mark();
     let forward = model.build(&builder);
     if is_loaded {
-        match making.trained.nf4 {
+        match settings.trained.nf4 {
             Some(_) => load_quantised(tape, from, &builder.made()),
             None => load(tape, from, &builder.made()),
         }
@@ -85,7 +85,7 @@ pub(super) fn build_with(tape: &Tape, model: &Model, setup: &Setup, params: fn(&
         builder.recast();
         tape.set_recast(None);
     }
-    match making.adapters.map(|adapters| builder.attach(&adapters)) {
+    match settings.adapters.map(|adapters| builder.attach(&adapters)) {
         None | Some(Attached::Everywhere) => {}
         Some(Attached::Nowhere) => tape.fail(|| Failure::NoTargets {
             targets: String::from(setup.lora_targets.clone()),
@@ -95,7 +95,7 @@ pub(super) fn build_with(tape: &Tape, model: &Model, setup: &Setup, params: fn(&
             model: model.name.clone(),
         }),
     }
-    let ema = making.ema.then(|| Ema::new(tape, &builder.contents()));
+    let ema = settings.ema.then(|| Ema::new(tape, &builder.contents()));
     builder.recast();
     let params = params(&builder);
     let buffers = builder.saved_buffers();

@@ -1,6 +1,6 @@
 //! A model that is kept from one pass to the next.
 
-use super::super::build::Making;
+use super::super::build::ModelSettings;
 use super::super::steps::Trainer;
 use super::ModelShare;
 use crate::model::ModelConfig;
@@ -11,7 +11,7 @@ use crate::{Model, Setup};
 /// A model, and the tape on which it was made.
 pub(super) struct ReadyModel {
     config: ModelConfig,
-    making: Making,
+    settings: ModelSettings,
     place: ModelShare,
     pub tape: Tape,
     pub trainer: Trainer,
@@ -29,7 +29,7 @@ impl ReadyModel {
         drop(params);
         Self {
             config: model.config.clone(),
-            making: Making::of(model, setup),
+            settings: ModelSettings::of(model, setup),
             place,
             ready: tape.ready(),
             tape,
@@ -50,6 +50,6 @@ impl ReadyModel {
     }
 
     fn is_of(&self, model: &Model, setup: &Setup, place: ModelShare) -> bool {
-        self.place == place && self.making == Making::of(model, setup) && self.config == model.config
+        self.place == place && self.settings == ModelSettings::of(model, setup) && self.config == model.config
     }
 }

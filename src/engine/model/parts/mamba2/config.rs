@@ -15,13 +15,13 @@ pub struct Mamba2Config {
     pub in_bias: bool,
     /// True if the projection out of the mixer has a bias.
     pub out_bias: bool,
-    /// Form in which the gate opens what the heads make.
+    /// Where the gate is multiplied in.
     pub gating: Gating,
     /// True if inputs are multiplied by a number, and projections by one for each element (Falcon H1).
     pub has_multipliers: bool,
 }
 
-/// Form in which a mixer's gate opens what its heads make.
+/// Where a mixer multiplies the output of its heads with its gate, relative to the norm.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Gating {
     /// Before a norm over all channels (Mamba 2).
@@ -46,7 +46,7 @@ pub struct Mamba2Sizes {
     pub heads: u64,
     /// Elements of one head.
     pub head_dim: u64,
-    /// Groups of heads that share what weighs their states.
+    /// Groups of heads that share the projections B and C of the state (`n_groups`).
     pub groups: u64,
     /// Elements of the state for each element of a head.
     pub state: u64,
