@@ -20,8 +20,8 @@ pub fn map_ordered<A: Send>(
     mut emit: impl FnMut(&Row, A) -> Result<(), Failure>,
 ) -> Result<(), Failure> {
     let answer = &answer;
-    // The channel of pending answers has the order of the rows, so their receiver waits for each in turn. Its bound is what keeps a
-    // file of a million rows from being read into memory ahead of the answers.
+    // The channel of pending answers has the order of the rows, so their receiver waits for each in turn. Its bound is
+    // what keeps a file of a million rows from being read into memory ahead of the answers.
     let (pending_tx, pending_rx) = sync_channel::<Result<Pending<A>, Failure>>(2 * rayon::current_num_threads());
     thread::scope(|threads| {
         threads.spawn(move || {

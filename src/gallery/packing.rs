@@ -22,8 +22,8 @@ pub fn pack(recording: &[u8]) -> Option<Vec<u8>> {
     back.is_some_and(|back| back == recording).then_some(out)
 }
 
-/// Packs an operation: its inputs as references, its new storages and its module as differences. Shapes and names stay as they
-/// are, for gzip.
+/// Packs an operation: its inputs as references, its new storages and its module as differences. Shapes and names stay
+/// as they are, for gzip.
 fn operation(line: &[u8], chains: &mut Chains, out: &mut Vec<u8>) -> Option<()> {
     let (mut at, mut born) = (0, None);
     while at < line.len() {

@@ -86,11 +86,7 @@ fn what_is_not_simulated_is_refused_unless_it_may_be_ignored() {
     let none = run_on(["estimate", "--launch", "-"], "bf16: true\nstage: sft\n");
     assert!(none.stderr.contains("names no model"), "{}", none.stderr);
     let unknown = run_on(["estimate", "--launch", "-"], "learning_speed: 4\n");
-    assert!(
-        unknown.stderr.contains("of no known tool"),
-        "{}",
-        unknown.stderr
-    );
+    assert!(unknown.stderr.contains("of no known tool"), "{}", unknown.stderr);
 }
 
 /// The launch's estimate as JSON, with what is not simulated ignored.

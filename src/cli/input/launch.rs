@@ -24,8 +24,8 @@ pub struct LaunchFlags {
     /// override it
     #[arg(long, value_name = "FILE|-", value_parser = Source::parse)]
     launch: Vec<Source>,
-    /// A second run, given like --launch's, to compare with it: prints where the memory of the two differs, tensor by tensor. Flags
-    /// hold for both
+    /// A second run, given like --launch's, to compare with it: prints where the memory of the two differs, tensor by
+    /// tensor. Flags hold for both
     #[arg(long, value_name = "FILE|-", value_parser = Source::parse, requires = "launch")]
     against: Vec<Source>,
     /// Estimate the rest of a --launch though some of what changes memory in it is not simulated

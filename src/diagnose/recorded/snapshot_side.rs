@@ -8,7 +8,8 @@ use crate::snapshot::{Allocations, StackId, place_of};
 use vramscope_engine::allocator::Action;
 use vramscope_engine::units::Bytes;
 
-/// Allocations of one device, as its snapshot has them: the other side of a comparison with [`RecordingSide`](super::RecordingSide).
+/// Allocations of one device, as its snapshot has them: the other side of a comparison with
+/// [`RecordingSide`](super::RecordingSide).
 pub(super) struct SnapshotSide<'a> {
     pub device: u32,
     /// True if the snapshot began with an empty allocator.

@@ -180,8 +180,8 @@ impl<S: SegmentSource> CachingAllocator<S> {
     pub fn alloc_and_free(&mut self, bytes: u64, stream: u32) -> Result<u64, OutOfMemory> {
         let size = self.round(bytes);
         let index = self.stream_index(stream);
-        // Attention and convolutions of a large model ask for thousands of workspaces a step. The peak counts the block while it
-        // lives; nothing else is left of it.
+        // Attention and convolutions of a large model ask for thousands of workspaces a step. The peak counts the block
+        // while it lives; nothing else is left of it.
         if let Some(block) = self.size_of_scratch(size, index) {
             self.peak_allocated = self.peak_allocated.max(self.allocated + block);
             return Ok(block);
@@ -257,8 +257,8 @@ impl<S: SegmentSource> CachingAllocator<S> {
     /// # Panics
     /// When `block` is not live.
     pub fn request_free(&mut self, block: Block) {
-        // `free` lowers `allocated_bytes` before it records events on the other streams (`insert_events`); only the reuse waits.
-        // Collectives of FSDP and DeepSpeed therefore reserve more than live bytes suggest.
+        // `free` lowers `allocated_bytes` before it records events on the other streams (`insert_events`); only the
+        // reuse waits. Collectives of FSDP and DeepSpeed therefore reserve more than live bytes suggest.
         self.allocated -= match block.found() {
             Found::Small(id) => self.small.request_free(id),
             Found::General(id) => {

@@ -34,8 +34,9 @@ impl<S: SegmentSource> CachingAllocator<S> {
     #[cfg_attr(not(target_family = "wasm"), inline(always))]
     pub(super) fn should_split(&self, id: u32, size: u64) -> bool {
         let remaining = self.blocks[id].size - size;
-        // No request of the large pool is 1 MiB or smaller, so a rest of that size could never serve one: it stays with the block
-        // and counts as allocated. That is why `memory_allocated` of one run depends on which cached block served a tensor.
+        // No request of the large pool is 1 MiB or smaller, so a rest of that size could never serve one: it stays with
+        // the block and counts as allocated. That is why `memory_allocated` of one run depends on which cached block
+        // served a tensor.
         if self.blocks[id].kind == PoolKind::Small || self.options.expandable_segments {
             remaining >= MIN_BLOCK
         } else {

@@ -22,9 +22,9 @@ impl<S: SegmentSource> CachingAllocator<S> {
         if self.expandable_size(first) == self.blocks[first].size {
             return Some(first);
         }
-        // `get_free_block` goes on while the next block, with what it can grow by, is smaller than this one. The last block of a
-        // range can grow by the rest of the address space, so any block that fits is preferred to it. Taken by its present
-        // size it would often be the best fit, and the range would grow further than PyTorch's.
+        // `get_free_block` goes on while the next block, with what it can grow by, is smaller than this one. The last
+        // block of a range can grow by the rest of the address space, so any block that fits is preferred to it. Taken
+        // by its present size it would often be the best fit, and the range would grow further than PyTorch's.
         let mut best = first;
         for id in fitting {
             if self.expandable_size(id) >= self.expandable_size(best) {
@@ -65,8 +65,8 @@ impl<S: SegmentSource> CachingAllocator<S> {
     /// (`find_expandable_block`).
     fn growable(&mut self, request: Request) -> u32 {
         let unmapped = &self.unmapped[request.pool as usize];
-        // `unmapped` is sorted by address. A free block in front of unmapped memory is used too: a request that is larger than it
-        // grows it, instead of mapping all of its bytes anew.
+        // `unmapped` is sorted by address. A free block in front of unmapped memory is used too: a request that is
+        // larger than it grows it, instead of mapping all of its bytes anew.
         let starts = unmapped.iter().map(|&id| match self.blocks[id].prev {
             prev if prev != NONE && self.blocks[prev].state == BlockState::Free => prev,
             _ => id,
@@ -151,8 +151,8 @@ impl<S: SegmentSource> CachingAllocator<S> {
             address, size, range, ..
         } = self.blocks[id];
         let Range { address: base, granule } = self.ranges[range as usize];
-        // The driver maps whole granules (2 MiB, or 20 MiB for the large pool); a granule that a live tensor reaches into stays
-        // mapped, and the rest of it stays cached.
+        // The driver maps whole granules (2 MiB, or 20 MiB for the large pool); a granule that a live tensor reaches
+        // into stays mapped, and the rest of it stays cached.
         let start = base + (address - base).next_multiple_of(granule);
         let end = base + (address + size - base) / granule * granule;
         if start >= end {

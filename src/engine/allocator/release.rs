@@ -104,8 +104,9 @@ impl<S: SegmentSource> CachingAllocator<S> {
             .flat_map(|pool| self.whole_segments(pool))
             .map(|id| (id, self.age(id)))
             .collect();
-        // Each round releases every segment of at least the mean age, even if the first would do: PyTorch goes past the target
-        // so that the next request does not collect again. Segments that are as young as those in use stay for last.
+        // Each round releases every segment of at least the mean age, even if the first would do: PyTorch goes past the
+        // target so that the next request does not collect again. Segments that are as young as those in use stay for
+        // last.
         while excess > 0 && !candidates.is_empty() {
             let total: u64 = candidates.iter().map(|(_, age)| age).sum();
             let mean = total as f64 / candidates.len() as f64;

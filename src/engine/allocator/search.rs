@@ -27,8 +27,8 @@ impl<S: SegmentSource> CachingAllocator<S> {
         } else {
             self.pools[request.pool as usize].best_fit(&self.blocks, request.size)?
         };
-        // `get_free_block` looks at the best fit alone: no smaller block would serve the request, and a larger one is oversize
-        // too.
+        // `get_free_block` looks at the best fit alone: no smaller block would serve the request, and a larger one is
+        // oversize too.
         if self.blocks[id].size >= self.oversize_for(request) {
             return None;
         }

@@ -67,8 +67,8 @@ impl SmallBins {
         };
         let own = bin(loose.units);
         let first = self.bins[binned].first;
-        // The loose block is cached like any other: if it were looked at only after the bins, or always first, the request could
-        // get another block than PyTorch's ordered set gives, and all later addresses would differ.
+        // The loose block is cached like any other: if it were looked at only after the bins, or always first, the
+        // request could get another block than PyTorch's ordered set gives, and all later addresses would differ.
         let is_loose_better = own < binned || own == binned && loose.address < blocks[first as usize].address;
         Some(if is_loose_better { self.loose } else { first })
     }

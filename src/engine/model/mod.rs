@@ -191,7 +191,8 @@ impl Model {
         }
     }
 
-    /// Returns true if its linear layers are `nn.Linear` itself, which alone bitsandbytes replaces: Falcon's are of a subclass.
+    /// Returns true if its linear layers are `nn.Linear` itself, which alone bitsandbytes replaces: Falcon's are of a
+    /// subclass.
     pub(crate) fn has_plain_maps(&self) -> bool {
         self.model_type != "falcon"
     }

@@ -42,7 +42,8 @@ impl Optimizer {
     }
 }
 
-/// Records the Python that the host runs for one parameter in its loop: it decides the time of a step of many small tensors.
+/// Records the Python that the host runs for one parameter in its loop: it decides the time of a step of many small
+/// tensors.
 pub(super) fn note_parameter(t: &Tape, optimizer: &'static str, p: &Tensor) {
     t.host_op(HostOp::Parameter(optimizer, p.dim() >= 2));
 }

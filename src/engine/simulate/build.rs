@@ -9,7 +9,8 @@ use crate::optim::Ema;
 use crate::setup::{AdapterType, CAUSAL_CONV1D, Freeze, Loading, SavedType, Setup};
 use crate::tape::{Failure, Gpu, Tape, Tensor};
 
-/// The settings that decide how a model is made, such as types of weights and adapters: setups that agree in them can share one model.
+/// The settings that decide how a model is made, such as types of weights and adapters: setups that agree in them can
+/// share one model.
 #[derive(Debug, PartialEq)]
 pub(super) struct ModelSettings {
     trained: Trained,
@@ -48,8 +49,8 @@ pub(super) fn build(tape: &Tape, model: &Model, setup: &Setup) -> Built {
 /// Makes the model, its adapters, and its averaged copy, with parameters in the order of `params`.
 pub(super) fn build_with(tape: &Tape, model: &Model, setup: &Setup, params: fn(&Builder) -> Vec<Tensor>) -> Built {
     let settings = ModelSettings::of(model, setup);
-    // TRL's trainers load the model from a folder straight onto the GPU, but in one of several processes onto the host, from where
-    // it is moved. Weights in 4 bits are always loaded: bitsandbytes quantises them as they arrive.
+    // TRL's trainers load the model from a folder straight onto the GPU, but in one of several processes onto the host,
+    // from where it is moved. Weights in 4 bits are always loaded: bitsandbytes quantises them as they arrive.
     let is_loaded = match setup.loading {
         Loading::Usual => setup.trainer.loads_models() || setup.freeze == Freeze::Qlora,
         Loading::Loaded => true,

@@ -122,8 +122,8 @@ fn rename(events: &mut [Event], from: usize, second: Range<usize>, (of, by_name)
         sort_by_key(&mut old, name);
         sort_by_key(&mut new, name);
     }
-    // Later steps are replayed from the events of the second. If it allocated a state under one id and freed another, the third
-    // would free the same old one again, and each step would leave a state behind.
+    // Later steps are replayed from the events of the second. If it allocated a state under one id and freed another,
+    // the third would free the same old one again, and each step would leave a state behind.
     let replaced: Vec<(StorageId, StorageId)> = old.into_iter().zip(new).collect();
     if replaced.is_empty() {
         return;

@@ -110,8 +110,8 @@ impl ProcessReplay {
             first,
             ..
         } = self;
-        // The second step begins with optimizer states and a cache that the first lacked, so its figures differ from both others;
-        // the third is the steady one. It is replayed only if the second moved anything.
+        // The second step begins with optimizer states and a cache that the first lacked, so its figures differ from
+        // both others; the third is the steady one. It is replayed only if the second moved anything.
         let before = replayer.lasting();
         let second = replayer.step(steady)?;
         let third = if replayer.settle(&before) {

@@ -61,8 +61,8 @@ pub(super) fn replay_used(
     }
     let large = LargePool::of(recording);
     let allocations = &recording.log.allocations;
-    // A process that has trained keeps its libraries' workspaces for good. Their segments are cached before the model is made,
-    // and parameters move into what they leave over.
+    // A process that has trained keeps its libraries' workspaces for good. Their segments are cached before the model is
+    // made, and parameters move into what they leave over.
     let left_behind: Vec<StorageId> = (0..allocations.len())
         .filter_map(|id| {
             large
@@ -71,8 +71,8 @@ pub(super) fn replay_used(
         })
         .collect();
     let play = |source| play_used(&large, &left_behind, options, source);
-    // The driver's order of addresses depends on everything that the process did before, which no recording says. Two orders
-    // bound what it can do: segments of equal fit are chosen by address.
+    // The driver's order of addresses depends on everything that the process did before, which no recording says. Two
+    // orders bound what it can do: segments of equal fit are chosen by address.
     let ascending: Box<dyn SegmentSource> = Box::new(AscendingAddresses::default());
     let drawn: Box<dyn SegmentSource> = Box::new(ShuffledAddresses::new(0));
     Ok(vec![

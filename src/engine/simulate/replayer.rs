@@ -191,15 +191,15 @@ impl Replayer {
     pub fn repeat(&mut self, events: &[Event], times: u64) -> Result<(), (u64, OutOfMemory)> {
         let mut one_ago: Option<(Lasting, u64)> = None;
         for number in 0..times {
-            // Options that release segments by age or by size do so without a retry, so that nothing would show that the steps
-            // differ.
+            // Options that release segments by age or by size do so without a retry, so that nothing would show that the
+            // steps differ.
             let may_end = number + 1 < times && self.allocator.gives_back_by_retries_only();
             let before = may_end.then(|| (self.lasting(), self.allocator.num_alloc_retries()));
             self.restart();
             self.play(events).map_err(|error| (number, error))?;
             let retries = self.allocator.num_alloc_retries();
-            // Two states are compared, not one: a tensor that is made before its predecessor is freed cannot take its place, so a
-            // step returns to the layout of the step before the last.
+            // Two states are compared, not one: a tensor that is made before its predecessor is freed cannot take its
+            // place, so a step returns to the layout of the step before the last.
             let mut known = before.iter().chain(&one_ago);
             if known.any(|(lasting, then)| *then == retries && self.stayed(lasting) == [true; 2]) {
                 break;
@@ -230,8 +230,8 @@ impl Replayer {
 
     /// Returns by kind of pool if it is as it was; false if other storages are live.
     fn stayed(&self, before: &Lasting) -> [bool; 2] {
-        // The cheap figures first. Equal bytes alone prove nothing: the same tensors at other addresses leave other gaps, and
-        // the next step may need a segment more.
+        // The cheap figures first. Equal bytes alone prove nothing: the same tensors at other addresses leave other
+        // gaps, and the next step may need a segment more.
         if self.strays != before.strays || self.allocator.allocated() != before.allocated {
             return [false; 2];
         }
@@ -275,8 +275,8 @@ impl Replayer {
 
     /// Replays some events.
     pub fn play(&mut self, events: &[Event]) -> Result<(), OutOfMemory> {
-        // A pool that the last step left as it found it is not searched again: each storage gets the block that it had, and the
-        // figures need no more than its bytes.
+        // A pool that the last step left as it found it is not searched again: each storage gets the block that it had,
+        // and the figures need no more than its bytes.
         let may_count = self.settled != [false; 2];
         let mut at = 0;
         while let Some(&event) = events.get(at) {
@@ -333,8 +333,8 @@ impl Replayer {
     fn alloc(&mut self, id: usize) -> Result<u64, OutOfMemory> {
         let block = self.allocator.alloc(self.storages.request(id), self.stream(id))?;
         self.storages.note_block_bytes(id, || self.allocator.block_size(block));
-        // Every step repeats the ids of the first. What a module keeps until it has made the next, such as a mask, is allocated
-        // before the old one is freed: both have this id, and the next free is the old one's.
+        // Every step repeats the ids of the first. What a module keeps until it has made the next, such as a mask, is
+        // allocated before the old one is freed: both have this id, and the next free is the old one's.
         if let Some(old) = self.storages.block_mut(id).replace(block) {
             if id >= self.replaced.len() {
                 self.replaced.resize(self.known(), None);

@@ -349,8 +349,8 @@ impl Trainer {
         (trainer, params)
     }
 
-    /// Switches to another setup that makes the same model ([`super::build::ModelSettings`]), and drops the state of earlier runs except
-    /// gradients, optimizer states and averages.
+    /// Switches to another setup that makes the same model ([`super::build::ModelSettings`]), and drops the state of
+    /// earlier runs except gradients, optimizer states and averages.
     pub fn turn_to(&mut self, model: &Model, setup: &Setup) {
         let setup = &prepared(model, setup, &self.tape);
         self.run = Run::new(model, setup);

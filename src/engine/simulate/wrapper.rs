@@ -57,8 +57,8 @@ pub(super) trait Wrapper {
     /// Called for each update: notes the part of it that runs on the host, under CPU offload.
     fn update_on_host(&self, _: &Tape, _: &Optimizer) {}
 
-    /// True if optimizer and gradients hold shards only. The first two steps are then recorded separately, instead of deriving
-    /// the second from the first.
+    /// True if optimizer and gradients hold shards only. The first two steps are then recorded separately, instead of
+    /// deriving the second from the first.
     fn shards_states(&self) -> bool {
         false
     }

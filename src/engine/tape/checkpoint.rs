@@ -144,8 +144,8 @@ impl Tape {
         if let Some(list) = recomputed.as_mut().filter(|l| l.len() < frame.promised.get()) {
             let is_wanted = !frame.abandoned.borrow().contains(&list.len());
             list.push(is_wanted.then_some(t));
-            // PyTorch raises `_StopRecomputationError` here. What the block computes after its last saved tensor, such as its output,
-            // is then not made a second time.
+            // PyTorch raises `_StopRecomputationError` here. What the block computes after its last saved tensor, such
+            // as its output, is then not made a second time.
             if list.len() == frame.promised.get() {
                 self.0.stopped.set(true);
             }

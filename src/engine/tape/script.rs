@@ -1,7 +1,7 @@
 //! Events of an operation, kept to be repeated for others of the same size.
 //!
-//! Attention over windows runs the same kernels for each of thousands of segments. Run through the tape one by one they would
-//! take most of a recording's time, and their descriptions most of its memory.
+//! Attention over windows runs the same kernels for each of thousands of segments. Run through the tape one by one they
+//! would take most of a recording's time, and their descriptions most of its memory.
 
 use std::ops::Range;
 

@@ -131,9 +131,9 @@ impl Deduplication {
 fn representatives(kinds: &[u64]) -> (Vec<usize>, Vec<usize>) {
     let beside = |i: usize| (i.checked_sub(1).map(|i| kinds[i]), kinds[i], kinds.get(i + 1).copied());
     let same = |i: usize, among: &[usize]| among.iter().position(|&run| beside(run) == beside(i));
-    // A block's own kind does not suffice: its output lives until the next block lets go of it, and its gradient is what that
-    // block's backward makes. Where kinds alternate, such as sliding and full attention, a block may free at other places
-    // before one kind than before the other.
+    // A block's own kind does not suffice: its output lives until the next block lets go of it, and its gradient is what
+    // that block's backward makes. Where kinds alternate, such as sliding and full attention, a block may free at other
+    // places before one kind than before the other.
     let mut runs: Vec<usize> = Vec::new();
     for i in 0..kinds.len() {
         if same(i, &runs).is_none() {

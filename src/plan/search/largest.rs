@@ -98,8 +98,8 @@ impl Search<'_> {
             if self.is_beyond(class, batches[last], self.room, update) {
                 return None;
             }
-            // The line through two smaller micro-batches lies above the last one by the gradients that they have beside them and it
-            // has not. If even that much less does not fit, nothing needs to be recorded.
+            // The line through two smaller micro-batches lies above the last one by the gradients that they have beside
+            // them and it has not. If even that much less does not fit, nothing needs to be recorded.
             let known = |at: usize| Some((batches[at], passes[at].as_ref()?.peak));
             let (first, low) = (0..last).find_map(known)?;
             let (most, high) = (0..last).rev().find_map(known)?;

@@ -230,8 +230,8 @@ impl<'a> Search<'a> {
         if space.is_empty() {
             return None;
         }
-        // The number is read digit by digit in a mixed radix, one digit for each setting, so that a search can stop and go on at
-        // any class without a list of all of them.
+        // The number is read digit by digit in a mixed radix, one digit for each setting, so that a search can stop and
+        // go on at any class without a list of all of them.
         let mut left = number;
         let mut digit = |n: usize| {
             let at = left % n;

@@ -135,8 +135,8 @@ impl<'a> Recorder<'a> {
         self.recorded += 1;
         let pass = self.passes.record(model, &setup, place, self.costs.is_some())?;
         Ok(match parallel {
-            // A pass on one GPU lacks what DDP and the like add, such as buckets of gradients. A whole run on several has it;
-            // with plain SGD it has no states, which the search adds for each optimizer.
+            // A pass on one GPU lacks what DDP and the like add, such as buckets of gradients. A whole run on several
+            // has it; with plain SGD it has no states, which the search adds for each optimizer.
             Some(parallel) if !has_parts(parallel) => Pass {
                 peak: self.counted(model, &without_states(&setup), Some(parallel))?.pass,
                 ..pass

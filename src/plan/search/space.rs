@@ -283,8 +283,8 @@ impl Space {
     /// Returns true if the largest micro-batch alone fills a step, so that no gradients lie beside it, while smaller
     /// ones accumulate.
     pub(super) fn ends_without_gradients(&self, parallel: Option<&Parallel>) -> bool {
-        // The first micro-batch of a step makes the gradients and every later one finds them, so the peak jumps by their bytes
-        // between one micro-batch and two. Bounds that assume a convex curve must leave this end out.
+        // The first micro-batch of a step makes the gradients and every later one finds them, so the peak jumps by their
+        // bytes between one micro-batch and two. Bounds that assume a convex curve must leave this end out.
         let batches = self.batches_of(parallel);
         let accum = |batch: Option<&u64>| batch.is_some_and(|batch| self.accum(*batch, parallel) > 1);
         accum(batches.first()) && !accum(batches.last())
@@ -302,7 +302,8 @@ impl Space {
     }
 }
 
-/// Values of a setting, the asked one first: [`dominated`](super::dominated) and distances take the first as what was asked.
+/// Values of a setting, the asked one first: [`dominated`](super::dominated) and distances take the first as what was
+/// asked.
 fn choices<T: Copy + PartialEq>(asked: T, all: &[T], open: bool) -> Vec<T> {
     let others = all.iter().copied().filter(|choice| open && *choice != asked);
     std::iter::once(asked).chain(others).collect()

@@ -129,8 +129,8 @@ impl MaxBatch<'_> {
             self.lasting.map(|(batch, steps)| match batch {
                 0 => format!("No batch runs {steps} steps: memory left over from earlier steps causes an OOM."),
                 _ => format!(
-                    "Over {steps} steps the largest is {batch}: close to the limit, what earlier steps leave behind lies \
-                     in the way. For a run that goes on take {batch}."
+                    "Over {steps} steps the largest is {batch}: close to the limit, memory left over from earlier steps \
+                     decides. For a long run take {batch}."
                 ),
             }),
         ]

@@ -130,8 +130,8 @@ impl Sizes {
         if let Some(recorded) = self.structures.iter().find(|structure| structure.recorded(point)) {
             return Ok(recorded);
         }
-        // Two structures around a point are two sequences of operations, for example on both sides of a length from which a model
-        // takes another branch; which of them runs here was not recorded.
+        // Two structures around a point are two sequences of operations, for example on both sides of a length from
+        // which a model takes another branch; which of them runs here was not recorded.
         let mut around = self.structures.iter().filter(|structure| structure.holds(point));
         match (around.next(), around.next()) {
             (Some(only), None) => Ok(only),

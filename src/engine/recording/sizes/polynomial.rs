@@ -1,9 +1,9 @@
 //! Polynomials with rational coefficients, evaluated exactly.
 //!
 //! A tensor's bytes are a product of sizes, and its share of attention one of squares, so each number of a recording is a
-//! polynomial of batch and length that the recorder solves for (`src/recorder/vramscope/record/sizes.py`). Coefficients may be
-//! fractions, such as the half of n (n + 1) / 2, although every value is whole. In floating point such a sum would be off by
-//! a byte for large tensors, and one byte decides into which block of the allocator a tensor goes.
+//! polynomial of batch and length that the recorder solves for (`src/recorder/vramscope/record/sizes.py`). Coefficients
+//! may be fractions, such as the half of n (n + 1) / 2, although every value is whole. In floating point such a sum
+//! would be off by a byte for large tensors, and one byte decides into which block of the allocator a tensor goes.
 
 use super::super::fault::Fault;
 
@@ -83,8 +83,8 @@ impl Polynomial {
             .iter()
             .map(|&(i, above)| monomials[i]?.checked_mul(above));
         let sum = terms.into_iter().try_fold(0i128, |sum, term| sum.checked_add(term?))?;
-        // A value that is not whole proves that the polynomial does not hold here, for example because a kernel rounds up to
-        // a multiple: the sizes are refused, instead of rounding what is wrong already.
+        // A value that is not whole proves that the polynomial does not hold here, for example because a kernel rounds
+        // up to a multiple: the sizes are refused, instead of rounding what is wrong already.
         (sum % self.denominator == 0).then(|| i64::try_from(sum / self.denominator).ok())?
     }
 }

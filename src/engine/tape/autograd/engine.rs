@@ -96,8 +96,8 @@ impl Tape {
         };
         // The caller of backward holds the seed until backward returns.
         receive(self, &root, seed.clone());
-        // Of the nodes that are ready PyTorch runs the one that forward made last (`ReadyQueue`, `sequence_nr`). Where branches meet,
-        // such as the residual stream, another order would free saved tensors later and change the peak.
+        // Of the nodes that are ready PyTorch runs the one that forward made last (`ReadyQueue`, `sequence_nr`). Where
+        // branches meet, such as the residual stream, another order would free saved tensors later and change the peak.
         let mut ready = BinaryHeap::new();
         ready.push(Ready(root.node));
         let mut held = Held::default();
@@ -237,8 +237,8 @@ impl Tape {
         } else {
             new.is_contiguous()
         };
-        // As in `torch/csrc/autograd/functions/accumulate_grad.h`: whoever else holds the tensor would see later additions, and
-        // optimizers expect the layout of the parameter. Otherwise a copy is made beside the original.
+        // As in `torch/csrc/autograd/functions/accumulate_grad.h`: whoever else holds the tensor would see later
+        // additions, and optimizers expect the layout of the parameter. Otherwise a copy is made beside the original.
         let is_taken_over = new.handles() == 1 && obeys;
         if self.accumulates_gradient(leaf, if is_taken_over { &new } else { leaf }) {
             // Has the layout of the parameter.

@@ -117,8 +117,8 @@ impl Leaves {
             let others = (0..layers.representatives.len())
                 .filter(|&layer| layers.representatives[layer] == run && layer != layers.runs[run]);
             for layer in others {
-                // Parameters of a layer come in the order of its constructor, so equal places mean the same parameter. Shapes
-                // are compared all the same: a layer of another kind would get a gradient of the wrong size.
+                // Parameters of a layer come in the order of its constructor, so equal places mean the same parameter.
+                // Shapes are compared all the same: a layer of another kind would get a gradient of the wrong size.
                 let other = &leaves[*self.of[stack][layer].get(place)?];
                 if other.shape() != leaf.shape() || other.dtype() != leaf.dtype() || other.grad().is_some() {
                     return None;

@@ -98,8 +98,8 @@ impl Tape {
     /// Deduplicates the layers of the pass that begins here, unless a library is told of modules and gradients as they
     /// come, or the layers are deduplicated already.
     pub fn roll(&self) -> Option<Rolled> {
-        // DDP, DeepSpeed and FSDP act at each module or gradient, and what they do depends on the layers before: a bucket fills
-        // up in some layer, a prefetch reaches into the next. One layer then does not stand for another.
+        // DDP, DeepSpeed and FSDP act at each module or gradient, and what they do depends on the layers before: a
+        // bucket fills up in some layer, a prefetch reaches into the next. One layer then does not stand for another.
         let is_heard = self.watcher().is_some() || self.0.gradient_hook.borrow().is_some();
         if is_heard || self.0.deduplication.borrow().is_some() {
             return None;

@@ -105,7 +105,8 @@ impl Parts {
             }
         }
         add(end, None);
-        // A stack that ran twice, or whose backward ran within another's, has positions that go back: its parts would overlap.
+        // A stack that ran twice, or whose backward ran within another's, has positions that go back: its parts would
+        // overlap.
         let is_ordered = parts.iter().all(|Part { from, to, .. }| from.event <= to.event);
         is_ordered.then_some(Self { parts, stacks: layers })
     }

@@ -7,8 +7,8 @@ use super::super::log::{Log, ScopeId, StorageId};
 use super::super::stack::Position;
 use super::parts::{Part, Parts};
 
-/// An instance of a part in the whole pass: the part's index in the recording, and the index in the stack of the layer that it is
-/// written for (0 between layers). One part of the recording has as many instances as its layer stands for.
+/// An instance of a part in the whole pass: the part's index in the recording, and the index in the stack of the layer
+/// that it is written for (0 between layers). One part of the recording has as many instances as its layer stands for.
 pub type Instance = (usize, usize);
 
 /// Stands for the rank of a library's workspace, which is made once, no matter which layer uses it first.
@@ -117,7 +117,8 @@ impl<'a> Places<'a> {
         (scope >= self.begin.scope).then(|| self.parts.parts.partition_point(|part| part.to.scope <= scope))
     }
 
-    /// The instance that is to `instance` what the part `home` is to it in the recording: of the same layer or of one beside it.
+    /// The instance that is to `instance` what the part `home` is to it in the recording: of the same layer or of one
+    /// beside it.
     pub fn beside(&self, (at, layer): Instance, home: usize) -> Option<Instance> {
         if home == at {
             return Some((at, layer));
@@ -159,8 +160,8 @@ impl<'a> Places<'a> {
         alike
     }
 
-    /// Returns true if this instance makes a workspace that was made in its part: the first instance to use it. `None` if another
-    /// layer might have used it before.
+    /// Returns true if this instance makes a workspace that was made in its part: the first instance to use it. `None`
+    /// if another layer might have used it before.
     pub fn makes_workspace(&self, (at, layer): Instance) -> Option<bool> {
         let Some(own) = self.part(at).layer else {
             return Some(true);
@@ -175,8 +176,8 @@ impl<'a> Places<'a> {
         is_first.then_some(layer == last)
     }
 
-    /// Returns true if this instance frees what its part freed of storages that its stack did not make: the last instance to use
-    /// them. `None` if another layer might use them later.
+    /// Returns true if this instance frees what its part freed of storages that its stack did not make: the last
+    /// instance to use them. `None` if another layer might use them later.
     pub fn frees_of_others(&self, (at, layer): Instance) -> Option<bool> {
         let Some(own) = self.part(at).layer else {
             return Some(true);

@@ -130,8 +130,8 @@ impl Tape {
                 None,
             ));
         }
-        // A thread that replays the log meanwhile is told each mark after exactly the events before it, so that its figures of
-        // a phase are those of a replay from the finished log.
+        // A thread that replays the log meanwhile is told each mark after exactly the events before it, so that its
+        // figures of a phase are those of a replay from the finished log.
         let mut events = &written.events[..];
         for &(mark, at) in marks {
             let before = unrolled.event(at)? - self.mark();

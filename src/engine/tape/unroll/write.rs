@@ -94,8 +94,8 @@ impl<'a> Writer<'a> {
         self.moves_from(part, at);
         let mut freed: Vec<Freed> = Vec::new();
         while at < end {
-            // Cached keys and values, or hidden states that the output keeps, are freed outside the layers, one layer after the
-            // other. Copying these events would free those of the layers that ran alone, and leave those of
+            // Cached keys and values, or hidden states that the output keeps, are freed outside the layers, one layer
+            // after the other. Copying these events would free those of the layers that ran alone, and leave those of
             // all others live for good.
             if part.layer.is_none() {
                 let frees = self.frees_of_layers(at..end);

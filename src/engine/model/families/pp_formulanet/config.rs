@@ -6,7 +6,8 @@ use crate::model::config::{Activation, limits};
 use crate::model::parts::bart::{AttentionForm, BlockConfig};
 use crate::model::parts::sam_vision::SamVisionConfig;
 
-/// PP-FormulaNet: SAM's tower, two convolutions and two linear layers, and MBart's decoder, which attends to what they make.
+/// PP-FormulaNet: SAM's tower, two convolutions and two linear layers, and MBart's decoder, which attends to what they
+/// make.
 ///
 /// Source: `transformers/models/pp_formulanet/configuration_pp_formulanet.py`.
 #[derive(Debug, Clone, PartialEq)]

@@ -6,8 +6,8 @@ use super::shards::Shards;
 use crate::setup::Zero;
 use crate::tape::Tape;
 
-/// What is known of the order of modules (`ZeRoTraceMode`). DeepSpeed gathers ahead only along an order that it has seen, so the first
-/// pass, and one after a change of the order, hold fewer parameters at once than all others.
+/// What is known of the order of modules (`ZeRoTraceMode`). DeepSpeed gathers ahead only along an order that it has
+/// seen, so the first pass, and one after a change of the order, hold fewer parameters at once than all others.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Trace {
     /// A pass went another way than the one before: nothing is recorded until the next begins.
@@ -69,7 +69,8 @@ impl Coordinator {
 
     /// `reset_step`, at the beginning of each forward: DeepSpeed records the order in one pass and gathers ahead in the next.
     pub fn reset(&mut self, t: &Tape) {
-        // What the pass before gathered ahead and did not use is released here, not where it was left: until then it counts.
+        // What the pass before gathered ahead and did not use is released here, not where it was left: until then it
+        // counts.
         self.shards.land(t);
         self.trace = match self.trace {
             Trace::Invalid => Trace::Recording,
@@ -125,8 +126,8 @@ impl Coordinator {
         }
         let wanted = self.modules[module].params.clone();
         self.shards.start(t, &wanted);
-        // Checkpointing runs a block's forward within backward. The frozen parameters that this gathers are kept with the module
-        // whose backward runs, and are released when that is over.
+        // Checkpointing runs a block's forward within backward. The frozen parameters that this gathers are kept with
+        // the module whose backward runs, and are released when that is over.
         let is_recomputed = is_forward && t.is_in_backward();
         for &at in &wanted {
             insert_once(&mut self.shards.list[at].users, module);
@@ -161,8 +162,8 @@ impl Coordinator {
         let new = wanted
             .iter()
             .filter(|&&at| self.fetched_for[at].is_none_or(|step| step < self.step));
-        // As many are popped as the module uses for the first time since they were fetched. DeepSpeed raises if they are others
-        // ("tracing error at step"), which [`Self::check`] rules out.
+        // As many are popped as the module uses for the first time since they were fetched. DeepSpeed raises if they are
+        // others ("tracing error at step"), which [`Self::check`] rules out.
         let count = new.count();
         let mut discarded: Vec<usize> = Vec::new();
         while discarded.len() < count {
@@ -231,8 +232,8 @@ impl Coordinator {
     /// `__params_to_release`: a module's parameters but those that persist, that were fetched ahead for a later use, or
     /// that are used again soon.
     fn released_after(&mut self, module: usize) -> Vec<usize> {
-        // `lru_cache` outlives the pass: DeepSpeed computes this once for each module and step, with what was fetched ahead then.
-        // Computed anew it would follow the present pass and release other parameters.
+        // `lru_cache` outlives the pass: DeepSpeed computes this once for each module and step, with what was fetched
+        // ahead then. Computed anew it would follow the present pass and release other parameters.
         let key = (module, self.step);
         if let Some(known) = self.released.get(&key) {
             return known.clone();

@@ -81,8 +81,8 @@ impl Gradients {
         if self.elements > 0 && self.elements + shard.elements > self.size {
             self.reduce(t, shards);
         }
-        // A gradient larger than the whole bucket is not copied into it: it stays where backward made it until it is reduced, by
-        // itself.
+        // A gradient larger than the whole bucket is not copied into it: it stays where backward made it until it is
+        // reduced, by itself.
         if self.bucket.is_some() && self.elements + shard.elements <= self.size {
             shard.param.clear_grad();
             self.copy(t, 2 * shard.elements * self.dtype.width());
@@ -108,7 +108,8 @@ impl Gradients {
         self.elements = 0;
         let parts = waiting.iter().map(|&at| shards.list[at].part).sum::<u64>();
         self.keep(t, parts);
-        // `partition_grads` names the copy of the last gradient in a variable of its loop, so one stays alive until the next.
+        // `partition_grads` names the copy of the last gradient in a variable of its loop, so one stays alive until the
+        // next.
         let mut last = None;
         for &at in &waiting {
             let shard = &shards.list[at];

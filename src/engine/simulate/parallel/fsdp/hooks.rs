@@ -494,8 +494,9 @@ impl Sharded {
             return;
         };
         let is_forward = self.state(at) == State::Forward;
-        // In forward the next all-gather, on a stream of its own, overlaps this copy. `AllGatherState` holds the buffer until the
-        // next one has been copied too, so that two are alive at once; a variable of the function has the older one until then.
+        // In forward the next all-gather, on a stream of its own, overlaps this copy. `AllGatherState` holds the buffer
+        // until the next one has been copied too, so that two are alive at once; a variable of the function has the
+        // older one until then.
         let before = is_forward.then(|| self.shared.borrow_mut().copied.take());
         for p in self.groups.borrow()[at].params.iter().map(|&p| &self.params[p]) {
             let whole = weight(
@@ -587,8 +588,8 @@ impl Sharded {
         self.set(at, State::PreBackward);
         self.unshard(t, at);
         self.wait(t, at);
-        // Backward prefetch goes by the order in which forwards ended, not by that of the modules: a group that ran twice is in it
-        // twice, and its last use comes first.
+        // Backward prefetch goes by the order in which forwards ended, not by that of the modules: a group that ran
+        // twice is in it twice, and its last use comes first.
         let index = self.groups.borrow_mut()[at].uses.pop();
         let before = index.and_then(|index| index.checked_sub(1));
         if let Some(target) = before.map(|index| self.shared.borrow().order[index]) {
@@ -617,7 +618,8 @@ impl Sharded {
         let made = dtype;
         let dtype = self.types.sums.unwrap_or(dtype);
         let own: u64 = with_gradient.iter().map(|p| p.elements).sum();
-        // The input of the reduce-scatter before lives until this one is about to begin, so that two are never alive at once.
+        // The input of the reduce-scatter before lives until this one is about to begin, so that two are never alive at
+        // once.
         drop(self.shared.borrow_mut().reducing.take());
         let input = t.in_scope(0, || t.empty([own * self.world], dtype, "reduce-scatter input"));
         // `foreach_reduce` looks at each gradient's size, and its variable has the last until it returns.
