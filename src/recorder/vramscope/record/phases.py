@@ -24,12 +24,12 @@ class Phases:
     """Writes marks, names modules, and ends the run after so many steps."""
 
     def __init__(self, recorder: Recorder, patches: Patches, steps: int | None, progress: Any = None) -> None:
-        """Phases of this recording, which ends after `steps` if given, and tells `progress` of each."""
+        """Phases of this recording, which ends after `steps` if given, and calls `progress` after each."""
         self.progress = progress
         self.recorder = recorder
         self.patches = patches
         self.reasons = Reasons(recorder)
-        self.wanted = steps
+        self.last_step = steps
         self.step = self.done = 0
         self.open = False
         self.updated = False
@@ -39,7 +39,9 @@ class Phases:
         self.names: dict[int, tuple[str, int | None]] = {}
         self.roots: list[torch.nn.Module] = []
         self.handles: list[Any] = []
-        self.named: dict[str, Any] = {}
+        # Arguments by name of the call that is about to enter its module. PyTorch's global pre-hooks are given the
+        # positional ones alone.
+        self.pending_kwargs: dict[str, Any] = {}
 
     def install(self) -> None:
         """Registers hooks and wraps the engine's entry."""
@@ -85,7 +87,7 @@ class Phases:
         self.mark("step_end", step=self.step)
         if self.progress is not None:
             self.progress(self.step, self.recorder.writer.ops)
-        if self.wanted is not None and self.step >= self.wanted:
+        if self.last_step is not None and self.step >= self.last_step:
             self.recorder.finished = True
             raise Finished
         self.begin_step()
@@ -93,10 +95,10 @@ class Phases:
     # Modules
 
     def calling(self, call: Callable[..., Any]) -> Callable[..., Any]:
-        """A module's call, which shows hooks for all modules its arguments by name too."""
+        """Wraps `Module.__call__`, so that the global pre-hook can see keyword arguments too."""
 
         def run(module: torch.nn.Module, *args: Any, **kwargs: Any) -> Any:
-            self.named = {} if self.recorder.place.modules else kwargs
+            self.pending_kwargs = {} if self.recorder.place.modules else kwargs
             return call(module, *args, **kwargs)
 
         return run
@@ -110,8 +112,8 @@ class Phases:
             self.begin_step()
             self.name(module)
             self.mark("forward")
-            self.reasons.batch(args, self.named)
-        self.named = {}
+            self.reasons.batch(args, self.pending_kwargs)
+        self.pending_kwargs = {}
         name, parent = self.names.get(id(module), (type(module).__name__, place.module()))
         place.modules.append(place.enter(module, name, parent))
 
@@ -139,7 +141,7 @@ class Phases:
     # Backward
 
     def around(self, run: Callable[..., Any]) -> Callable[..., Any]:
-        """The engine's entry with marks."""
+        """Wraps autograd's entry, so that every backward is marked."""
 
         def run_backward(tensors: Any, *args: Any, **kwargs: Any) -> Any:
             with self.backward(tensors):
@@ -172,7 +174,7 @@ class Phases:
 
     @contextlib.contextmanager
     def update(self, name: str) -> Iterator[None]:
-        """Marks an update that a library does around one of an optimizer or several."""
+        """Marks the step() of a library that wraps one optimizer or several, such as DeepSpeed's engine."""
         self.begin_update(name)
         try:
             yield
@@ -204,7 +206,7 @@ class Phases:
         self.updated = True
 
     def zeroing(self, real: Callable[..., Any]) -> Callable[..., Any]:
-        """`zero_grad`, which ends a step after an update."""
+        """Wraps `zero_grad`: called after an update, it ends the step."""
 
         def zero_grad(owner: Any, *args: Any, **kwargs: Any) -> None:
             real(owner, *args, **kwargs)

@@ -171,7 +171,7 @@ class recording:
         for (what, how, module), count in sorted(self.recorder.noted.counts.items(), key=str):
             self.writer.write("assumed", what=what, how=how, mod=module, count=count)
         if self.phases.updated:
-            self.phases.wanted = None
+            self.phases.last_step = None
             self.phases.end_step()
         self.done = self.phases.done
         self.writer.close(
