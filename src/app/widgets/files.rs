@@ -16,7 +16,7 @@ pub fn dropped(take: Callback<Vec<File>>) -> impl Attribute {
     };
     let drop = move |event: DragEvent| {
         event.prevent_default();
-        // Not for what lies around it, too.
+        // The whole page is a drop target too: it must not handle the same files a second time.
         event.stop_propagation();
         over.set(false);
         take.run(all(event.data_transfer().and_then(|data| data.files())));

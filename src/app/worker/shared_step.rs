@@ -1,4 +1,4 @@
-//! Step of one of several GPUs: the code that simulates it, which a chunk provides, and answers about it.
+//! Simulation of one GPU of several, in a chunk of its own that is loaded for such a run, and the answers about it.
 
 use serde::{Deserialize, Serialize};
 #[cfg(target_arch = "wasm32")]

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use leptos::prelude::*;
-use vramscope_engine::Setup as RunSetup;
+use vramscope_engine::Setup;
 use vramscope_engine::format::gib;
 use vramscope_engine::setup::Setting;
 use vramscope_engine::units::{Bytes, Seconds};
@@ -43,9 +43,9 @@ pub fn MakeFit() -> impl IntoView {
             return Some(view! { <p class="refusal-message" role="alert">{refused(i18n, why)}</p> }.into_any());
         }
         let plan = news.plan.clone().filter(|_| news.is_whole)?;
-        Some(match Three::of(&plan) {
-            Some(three) => view! { <Found plan=Arc::new(plan) three /> }.into_any(),
-            None => nothing(i18n, &plan),
+        Some(match Suggestions::of(&plan) {
+            Some(suggestions) => view! { <SuggestionCards plan=Arc::new(plan) suggestions /> }.into_any(),
+            None => no_fit_view(i18n, &plan),
         })
     });
     view! {
@@ -64,11 +64,11 @@ pub fn MakeFit() -> impl IntoView {
 }
 
 /// The setups to choose from, each with what distinguishes it.
-struct Three(Vec<(Choice, Vec<Virtue>)>);
+struct Suggestions(Vec<(Choice, Vec<Criterion>)>);
 
 /// Quality in which a setup is the best of those found.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Virtue {
+enum Criterion {
     /// Changes least of what was asked.
     Nearest,
     /// Takes the least time for a sample.
@@ -77,34 +77,35 @@ enum Virtue {
     Smallest,
 }
 
-impl Three {
+impl Suggestions {
     /// Chooses among the setups of a plan, each once; `None` if none fits. One that is no faster or smaller than another
-    /// by what is shown of it is left out: its virtue is the other's too.
+    /// by what is shown of it is left out: its criterion is the other's too.
     fn of(plan: &Plan) -> Option<Self> {
-        let mut three: Vec<(Choice, Vec<Virtue>)> = Vec::new();
-        for (choice, virtue) in [
-            (plan.nearest_fit(), Virtue::Nearest),
-            (plan.fastest(), Virtue::Fastest),
-            (plan.smallest(), Virtue::Smallest),
+        let mut suggestions: Vec<(Choice, Vec<Criterion>)> = Vec::new();
+        for (choice, criterion) in [
+            (plan.nearest_fit(), Criterion::Nearest),
+            (plan.fastest(), Criterion::Fastest),
+            (plan.smallest(), Criterion::Smallest),
         ] {
             let Some(choice) = choice else { continue };
-            let is_as_good = |known: &Choice| known.setup == choice.setup || virtue.is_equal(known, choice);
-            match three.iter_mut().find(|(known, _)| is_as_good(known)) {
-                Some((_, virtues)) => virtues.push(virtue),
-                None => three.push((choice.clone(), vec![virtue])),
+            let is_as_good = |known: &Choice| known.setup == choice.setup || criterion.is_equal(known, choice);
+            match suggestions.iter_mut().find(|(known, _)| is_as_good(known)) {
+                Some((_, criteria)) => criteria.push(criterion),
+                None => suggestions.push((choice.clone(), vec![criterion])),
             }
         }
-        (!three.is_empty()).then_some(Self(three))
+        (!suggestions.is_empty()).then_some(Self(suggestions))
     }
 }
 
 #[component]
-fn Found(plan: Arc<Plan>, three: Three) -> impl IntoView {
+fn SuggestionCards(plan: Arc<Plan>, suggestions: Suggestions) -> impl IntoView {
     let i18n = use_i18n();
-    let setups = three.0.iter().map(|(choice, _)| &choice.setup);
+    let setups = suggestions.0.iter().map(|(choice, _)| &choice.setup);
     let open = Arc::new(differing(&plan.asked, setups));
-    let cards = three.0.into_iter();
-    let cards = cards.map(|(choice, virtues)| view! { <Setup plan=plan.clone() choice virtues open=open.clone() /> });
+    let cards = suggestions.0.into_iter();
+    let cards = cards
+        .map(|(choice, criteria)| view! { <SuggestionCard plan=plan.clone() choice criteria open=open.clone() /> });
     view! {
         <ul class="make-fit-setups">{cards.collect_view()}</ul>
         <p class="muted small">{t!(i18n, make_fit.estimate)}</p>
@@ -112,7 +113,7 @@ fn Found(plan: Arc<Plan>, three: Three) -> impl IntoView {
 }
 
 /// Settings in which some setup differs from the asked one.
-fn differing<'a>(asked: &RunSetup, setups: impl Iterator<Item = &'a RunSetup>) -> Vec<Setting> {
+fn differing<'a>(asked: &Setup, setups: impl Iterator<Item = &'a Setup>) -> Vec<Setting> {
     let setups: Vec<_> = setups.collect();
     let differs = |setting: &&Setting| setups.iter().any(|setup| setting.of(setup) != setting.of(asked));
     Setting::ALL.iter().filter(differs).copied().collect()
@@ -120,10 +121,10 @@ fn differing<'a>(asked: &RunSetup, setups: impl Iterator<Item = &'a RunSetup>) -
 
 /// A setup: what distinguishes it, what it changes, what it costs, and the button that applies it.
 #[component]
-fn Setup(
+fn SuggestionCard(
     plan: Arc<Plan>,
     choice: Choice,
-    virtues: Vec<Virtue>,
+    criteria: Vec<Criterion>,
     /// Settings that this setup or another one on offer changes: what another one changed is taken back.
     open: Arc<Vec<Setting>>,
 ) -> impl IntoView {
@@ -160,9 +161,9 @@ fn Setup(
     };
     let value = serde_json::to_string(&choice).unwrap_or_default();
     let figures = figures(i18n, &plan, &choice, room);
-    let words = virtues
+    let words = criteria
         .iter()
-        .map(|virtue| virtue.name(i18n))
+        .map(|criterion| criterion.name(i18n))
         .collect::<Vec<_>>()
         .join(" · ");
     view! {
@@ -183,7 +184,7 @@ fn Setup(
     }
 }
 
-impl Virtue {
+impl Criterion {
     /// Returns true if two setups look the same in this quality.
     fn is_equal(self, a: &Choice, b: &Choice) -> bool {
         let rate = |choice: &Choice| choice.samples_per_s.map(|rate| format!("{rate:.2}"));
@@ -229,7 +230,7 @@ fn figures(i18n: Words, plan: &Plan, choice: &Choice, room: Bytes) -> String {
 }
 
 /// Says how far the nearest setup is, and what kinds of tensors take its memory.
-fn nothing(i18n: Words, plan: &Plan) -> AnyView {
+fn no_fit_view(i18n: Words, plan: &Plan) -> AnyView {
     let nearest = plan.nearest.as_ref().map(|nearest| {
         let phase = words::phase(i18n, nearest.phase);
         t_string!(i18n, recommend.short, short = gib(nearest.short), phase = phase).to_string()
