@@ -36,14 +36,19 @@ pub struct Tape(pub(super) Rc<Core>);
 
 pub(super) struct Core {
     pub(super) log: RefCell<Log>,
+    /// Module that runs or is being made.
     scope: Cell<ScopeId>,
     pub(super) kind: Cell<Kind>,
     pub(super) grad_enabled: Cell<bool>,
+    /// True if some samples of the batch are padded, so that their mask is not all true.
     padded: Cell<bool>,
+    /// Positions that a generation has cached.
     cached: Cell<u64>,
     /// True if modules are made in the state after their first forward.
     settled: Cell<bool>,
+    /// GPUs that share each linear layer of the language model (tensor parallelism); 1 if it is whole.
     group: Cell<u64>,
+    /// Part of the model that is made (pipeline parallelism).
     stage: Cell<Stage>,
     pub(super) training: Cell<bool>,
     /// True if adapters take part in a forward.
@@ -55,7 +60,7 @@ pub(super) struct Core {
     /// Set once a recomputation has produced everything that it was started for; from then on nothing is made.
     pub(super) stopped: Cell<bool>,
     /// False while a library's hooks on modules are taken away.
-    pub(super) tells_of_modules: Cell<bool>,
+    pub(super) notifies_watcher: Cell<bool>,
     pub(super) sequence: Cell<u64>,
     pub(super) graph_task: Cell<u32>,
     pub(super) in_backward: Cell<bool>,
@@ -100,10 +105,15 @@ pub(super) struct Core {
     pub(super) buffer_type: Cell<Option<DType>>,
     /// Numbers of the events before each call of `torch.cuda.empty_cache()`.
     pub(super) emptied: RefCell<Vec<usize>>,
+    /// True for one of several processes, each with a whole model that it loads on the host.
     pub(super) in_launch: Cell<bool>,
+    /// Types in which weights and adapters are made, if a wrapper gathers them in another.
     pub(super) made_types: Cell<[Option<DType>; 2]>,
+    /// Paths of norms without parameters.
     pub(super) bare_norms: RefCell<Vec<String>>,
+    /// Paths of modules that a library wraps one by one: a weight that two of them share is no longer shared.
     pub(super) wrapped_apart: RefCell<HashSet<&'static str>>,
+    /// True if the model that is made stays on the host until a wrapper moves it.
     pub(super) on_host: Cell<bool>,
     pub(super) buffers_on_host: RefCell<Vec<Event>>,
     /// Shape of the GPU, on which some temporaries depend.
@@ -145,7 +155,7 @@ impl Tape {
             keeps_all: Cell::new(false),
             sums_segments: Cell::new(false),
             stopped: Cell::new(false),
-            tells_of_modules: Cell::new(true),
+            notifies_watcher: Cell::new(true),
             sequence: Cell::new(0),
             graph_task: Cell::new(0),
             in_backward: Cell::new(false),

@@ -55,7 +55,7 @@ impl Tape {
     }
 
     /// Runs the hook on a parameter whose gradient was just made.
-    pub(super) fn tell_gradient(&self, leaf: &Tensor) {
+    pub(super) fn run_gradient_hook(&self, leaf: &Tensor) {
         let hook = self.0.gradient_hook.borrow().clone();
         if let Some(hook) = hook {
             hook(self, leaf);
@@ -340,13 +340,13 @@ impl Tape {
 
     /// Takes the library's hooks on modules away, or puts them back.
     pub fn tell_of_modules(&self, tells: bool) {
-        self.0.tells_of_modules.set(tells);
+        self.0.notifies_watcher.set(tells);
     }
 
     /// The library that is told of modules; none while a recomputation that has all it was started for ends.
     pub(super) fn watcher(&self) -> Option<Rc<dyn ModuleWatcher>> {
         let watcher = self.0.watcher.borrow().clone();
-        watcher.filter(|_| self.0.tells_of_modules.get() && !self.0.stopped.get())
+        watcher.filter(|_| self.0.notifies_watcher.get() && !self.0.stopped.get())
     }
 
     /// Returns true if a module runs within backward: a recomputation.

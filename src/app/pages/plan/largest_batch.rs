@@ -132,7 +132,7 @@ pub fn LargestBatch(
         <section class="card largest-batch" aria-busy=move || following.at_work.get().to_string() data-testid="largest-batch-card">
             <h2>{t!(i18n, sweep.batch_title)}</h2>
             <p class="muted small">{t!(i18n, sweep.batch_explain)}</p>
-            {said}
+            {answer}
             <Show when=move || following.at_work.get()>
                 <button type="button" class="tool" data-testid="largest-batch-stop-search" on:click=stop>
                     {t!(i18n, sweep.cancel)}

@@ -171,7 +171,7 @@ impl Tape {
             Action::Accumulate(leaf) => {
                 self.host_op(HostOp::Accumulate(leaf.storage().id()));
                 self.accumulate_grad(leaf, grads);
-                self.tell_gradient(leaf);
+                self.run_gradient_hook(leaf);
                 return Grads::new();
             }
             Action::Apply(apply) => apply.take(),

@@ -211,6 +211,7 @@ impl Buckets {
         if !self.scatters {
             return;
         }
+        // Neighbours that the same GPU keeps become one slice (`average_tensor`): they lie side by side in the bucket.
         let mut slices: Vec<(u64, u64)> = Vec::new();
         for (gpu, elements) in self.waiting.iter().flat_map(|&at| groups.slices(at)) {
             match slices.last_mut() {
@@ -222,6 +223,7 @@ impl Buckets {
         for (_, elements) in slices {
             open.push(elements);
             count += elements;
+            // Compared after a slice was added, as DeepSpeed does: a copy may be larger than a bucket by one slice.
             if count > self.size {
                 self.sum(t, groups, &open);
                 (open, count) = (Vec::new(), 0);
