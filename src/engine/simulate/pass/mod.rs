@@ -120,7 +120,7 @@ impl PassRecorder {
             accum: 1,
             ..setup.clone()
         };
-        let mut ready_model = ReadyModel::turned_to(self.ready_model.take(), model, &one, place);
+        let mut ready_model = ReadyModel::switched_to(self.ready_model.take(), model, &one, place);
         let ReadyModel { tape, trainer, .. } = &mut ready_model;
         if work {
             tape.expect_work(self.items);
@@ -151,8 +151,8 @@ impl PassRecorder {
     }
 }
 
-/// Checks that the steps run in eager mode, whose memory is known, and in a loop of one's own: another trainer keeps tensors from one step to the next, which no
-/// pass by itself has.
+/// Checks that the steps run in eager mode, whose memory is known, and in a loop of one's own: a trainer keeps tensors
+/// from one step to the next, which a single pass does not have.
 fn runs_in_a_loop(model: &Model, setup: &Setup) -> Result<(), SimulateError> {
     let (given, way) = match setup.trainer {
         _ if setup.compile => ("a plan for `compile`".to_owned(), Change::leave_out("compile")),

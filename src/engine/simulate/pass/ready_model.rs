@@ -38,7 +38,7 @@ impl ReadyModel {
     }
 
     /// Returns the kept model, reset for this setup, if it is the setup's model; otherwise makes a new one.
-    pub fn turned_to(ready_model: Option<Self>, model: &Model, setup: &Setup, place: ModelShare) -> Self {
+    pub fn switched_to(ready_model: Option<Self>, model: &Model, setup: &Setup, place: ModelShare) -> Self {
         match ready_model {
             Some(mut ready_model) if ready_model.is_of(model, setup, place) => {
                 ready_model.trainer.turn_to(model, setup);

@@ -123,7 +123,7 @@ class Writer:
         return list(self._ids[kind])[number]
 
     def meta(self, dtype: torch.dtype, shape: tuple[int, ...], strides: tuple[int, ...]) -> int:
-        """Id of a way to lie in a storage."""
+        """Id of a layout: dtype, shape and strides."""
         known = self._ids["meta"].get((dtype, shape, strides))
         if known is not None:
             return known

@@ -9,8 +9,9 @@ use crate::tape::{Tape, Tensor};
 pub(super) struct Host {
     /// Norms of the gradients that were copied to the host in this step.
     norms: Vec<Tensor>,
-    /// Through which gradients pass that micro-batches add to (`temp_grad_buffer_for_gpu_offload`).
-    _passage: Tensor,
+    /// Buffer on the GPU through which accumulated gradients are copied, of the largest parameter's size
+    /// (`temp_grad_buffer_for_gpu_offload`).
+    _staging_buffer: Tensor,
 }
 
 impl Host {
@@ -18,7 +19,7 @@ impl Host {
         let largest = groups.params.iter().map(Tensor::numel).max().unwrap_or_default();
         Self {
             norms: Vec::new(),
-            _passage: t.empty([largest], groups.dtype(), "buffer for gradients of the host"),
+            _staging_buffer: t.empty([largest], groups.dtype(), "buffer for gradients of the host"),
         }
     }
 
@@ -31,7 +32,8 @@ impl Host {
         drop(t.empty([own], DType::F32, "gradient in fp32"));
     }
 
-    /// What the GPU does of an update of so many groups on the host: it hears of overflows and sums norms.
+    /// The GPU's share of an update that the host runs: the flag of overflows, and the sum of norms of each of the
+    /// `groups`.
     pub fn step(&mut self, t: &Tape, groups: usize) {
         drop(t.empty([1], DType::U8, "overflow"));
         for _ in 0..groups {

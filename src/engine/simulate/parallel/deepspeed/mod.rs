@@ -42,8 +42,9 @@ use watcher::Watcher;
 
 /// The setup that a rank records: DeepSpeed casts adapters to 16 bits with all else, and accelerate leaves autocast out.
 ///
-/// With neither it runs in fp32, and keeps no copy of the parameters. The step of `fp16: enabled` is that of `bf16: enabled`: ZeRO's optimizers multiply the loss by a scale, which is 1 in bf16;
-/// stages 1 and 2 look for overflows in both types (`check_grad_overflow`), stage 3 in fp16 alone.
+/// With neither it runs in fp32, and keeps no copy of the parameters. The step of `fp16: enabled` is that of `bf16:
+/// enabled`: ZeRO's optimizers multiply the loss by a scale, which is 1 in bf16; stages 1 and 2 look for overflows in
+/// both types (`check_grad_overflow`), stage 3 in fp16 alone.
 pub(super) fn base(setup: &Setup, parallel: &Parallel) -> Setup {
     Setup {
         precision: match setup.precision.products() {
