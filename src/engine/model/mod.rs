@@ -2,6 +2,7 @@
 
 pub(crate) mod answers;
 mod architectures;
+mod build;
 mod case;
 mod catalogue;
 pub mod config;
@@ -30,7 +31,7 @@ mod takes;
 use serde_json::{Map, Value};
 
 use crate::dtype::DType;
-use crate::nn::{Builder, LigerPatches};
+use crate::nn::LigerPatches;
 use crate::python_json;
 use crate::setup::{AdapterPlaces, Freeze, Setup};
 use crate::suggest::suggest;
@@ -39,11 +40,9 @@ pub use answers::{Size, Sizes};
 pub use case::{Case, CaseError};
 pub use catalogue::hub_id;
 pub use config::ClassDefaults;
-use decoder::causal_lm::CausalLm;
 pub use error::ModelError;
 use facts::UseCache;
 pub use families::ModelConfig;
-use forward::Forward;
 pub use lazy::{LazyGroup, LazyModels};
 use libraries::Liger;
 pub use libraries::NoFlash;
@@ -165,16 +164,6 @@ impl Model {
             vocabulary,
             cached,
         })
-    }
-
-    /// Makes the model's modules and their parameters on the builder's tape: here the family's own code begins
-    /// ([`Family::build`](family::Family::build)).
-    pub(crate) fn build(&self, b: &Builder) -> Box<dyn Forward> {
-        // A pipeline stage after the first has blocks of the language model only, and receives the merged embeddings.
-        if let (false, Some(text)) = (b.tape().stage().is_first(), self.config.family().support().pipeline) {
-            return Box::new(CausalLm::new(b, text));
-        }
-        self.config.family().build(b)
     }
 
     /// Parts of a setup that apply to this model.
