@@ -103,3 +103,4 @@ TEXT = {"gpt_neox": gpt_neox, "stablelm": stablelm, "persimmon": persimmon, "fal
 
 # Families that transformers gives no SDPA.
 CASES = {t: dict(attn="eager") for t in ["bloom", "mpt", "gptj", "codegen", "gpt_neo", "xglm", "megatron-bert", "rembert", "roformer", "big_bird", "cpmant", "prophetnet"]}
+CASES["cpmant"]["ckpt"] = "none"
