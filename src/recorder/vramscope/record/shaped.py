@@ -174,14 +174,27 @@ def _places(r: Recorder, indices: Any) -> list[torch.Tensor | None]:
     return places
 
 
+def _scalar_type(dtype: torch.dtype) -> str:
+    """Name of a type in messages of C++."""
+    words = {"float32": "Float", "float64": "Double", "float16": "Half", "bfloat16": "BFloat16", "int64": "Long"}
+    name = str(dtype).removeprefix("torch.")
+    return words.get(name, name.rstrip("0123456789").capitalize())
+
+
 @handles("index_put", "index_put_", "_index_put_impl_", "_unsafe_index_put")
 def _index_put(r: Recorder, func: Any, args: tuple, kwargs: dict[str, Any]) -> Any:
     """As an index by mask; what is put in place stays where it is."""
     if not any(_is_mask(i) for i in args[1]) or not _emulated(args):
         return NotImplemented
-    x = args[0]
+    x, value = args[0], args[2]
     if not isinstance(x, Emulated):
         return NotImplemented
+    # `make_index_put_iterator`; a number from the host becomes `masked_fill_` (`canDispatchToMaskedFill`).
+    if value.dtype != x.dtype and not (value.numel() == 1 and value.device.type == "cpu"):
+        raise RuntimeError(
+            "Index put requires the source and destination dtypes match, "
+            f"got {_scalar_type(x.dtype)} for the destination and {_scalar_type(value.dtype)} for the source."
+        )
     known = [values.of(t) for t in _tensors(args, kwargs)]
     if func._schema.is_mutable:
         r.write_made(func, args, kwargs, [])

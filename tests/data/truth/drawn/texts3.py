@@ -41,4 +41,4 @@ def zamba():
                 mamba_expand=ch(2, 4), mamba_d_state=ch(8, 16, 33), mamba_d_conv=ch(2, 4, 4), **some(.4, mamba_dt_rank=[7, 32]), **some(.4, mamba_proj_bias=[True]), **some(.3, mamba_conv_bias=[False]), **some(.3, tie_word_embeddings=[False]))
 
 TEXT = dict(hrm_text=hrm_text, axk2=axk2, longcat_flash=longcat_flash, moshi=moshi, phi4_multimodal=phi4_multimodal, zamba=zamba)
-CASES = {"phi4_multimodal": dict(freeze="none"), "zamba": dict(seq=19, ckpt="none", freeze="none")}
+CASES = {"phi4_multimodal": dict(freeze="none"), "zamba": dict(seq=19, freeze="none")}
