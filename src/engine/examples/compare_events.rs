@@ -26,7 +26,7 @@ use std::process::ExitCode;
 use events::{Kept, Row, phases, print_difference, row, rows, sorted};
 use serde_json::Value;
 use vramscope_engine::recording;
-use vramscope_engine::simulate::{Step, record, record_parallel};
+use vramscope_engine::simulate::{Step, record_checked, record_parallel};
 use vramscope_engine::tape::Gpu;
 use vramscope_engine::tape::log::{Event, Log};
 use vramscope_engine::{Case, Model};
@@ -75,7 +75,7 @@ fn compare(recording: &str, case: &str, (kept, whole): (&Kept, bool)) -> Result<
     };
     let simulated = match &case.parallel {
         Some(parallel) => record_parallel(&model, &case.setup, parallel, Gpu::H200)?,
-        None => record(&model, &case.setup, Gpu::H200),
+        None => record_checked(&model, &case.setup, Gpu::H200)?,
     };
     if let Some(failure) = simulated.failure {
         return Err(failure.into());

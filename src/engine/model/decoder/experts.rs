@@ -136,7 +136,7 @@ impl ExpertsConfig {
         let chosen = s.size_or(key, default, experts)?;
         // `grouped_mm` refuses rows that are not a multiple of 16 bytes.
         for (name, size) in [(name, intermediate), ("hidden_size", hidden)] {
-            if size % 8 != 0 {
+            if size % 8 != 0 && keys.weights != ChosenWeights::OfBlockInTurn {
                 return Err(s.wrong(name, &size.into(), "a multiple of 8 beside experts (grouped_mm)"));
             }
         }
@@ -184,7 +184,7 @@ fn refuse_others(s: &Section, weights: ChosenWeights) -> Result<(), ModelError> 
         |v| v.as_bool() == Some(false),
     )?;
     // A family whose own block has the router reads its noise itself.
-    if weights != ChosenWeights::OfBlock {
+    if !matches!(weights, ChosenWeights::OfBlock | ChosenWeights::OfBlockInTurn) {
         s.only(
             "router_jitter_noise",
             "0: noise on the router's input is not simulated",
@@ -224,7 +224,7 @@ fn router(s: &Section, weights: ChosenWeights, experts: u64) -> Result<RouterKin
         }
         ChosenWeights::NormalisedProduct => RouterKind::NormalisedProduct,
         ChosenWeights::Sigmoids(form) => RouterKind::Sigmoids(form),
-        ChosenWeights::OfBlock => RouterKind::OfBlock,
+        ChosenWeights::OfBlock | ChosenWeights::OfBlockInTurn => RouterKind::OfBlock,
         ChosenWeights::Grouped(keys) => {
             let groups = s.size_or("n_group", keys.groups, experts)?;
             let of_group = s.divide(("n_routed_experts", experts), ("n_group", groups))?;

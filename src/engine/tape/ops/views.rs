@@ -137,6 +137,10 @@ impl Tape {
         shape[1] *= n;
         let out = self.empty(shape, x.dtype(), "repeat");
         rec.finish(self, out, move |t, bw| {
+            // `repeat_backward` sums no dimension that is there once.
+            if n == 1 {
+                return smallvec![Some(bw.grad().clone())];
+            }
             let split = t.reshape(bw.grad(), from.inserted(1, n));
             smallvec![Some(t.sum_dim(&split, 1))]
         })

@@ -32,7 +32,7 @@ impl Projector {
     /// Features [images, patches, width] → [images, queries, text width].
     pub fn call(&self, t: &Tape, features: &Tensor, queries: u64) -> Tensor {
         let images = features.size(0);
-        let queries = t.repeat(&t.unsqueeze(&t.slice(&self.query, 0, queries), 0), images);
+        let queries = t.repeat(&t.unsqueeze(&t.narrow(&self.query, 0, queries), 0), images);
         let attended = self.cross_attn.call(t, features, &queries);
         let out = self.feed_forward.call(t, &self.layer_norm.call(t, &attended));
         drop((attended, queries));

@@ -91,10 +91,10 @@ impl BertHead {
             let decoder = match table {
                 Some(table) => Linear::tied(b, "decoder", &table),
                 None if ties => {
-                    let weight = t.as_kind(Kind::Weight, || t.empty([c.vocab, c.hidden], b.dtype(), "weight"));
+                    let weight = t.as_kind(Kind::Weight, || t.empty([c.vocab, c.embedding], b.dtype(), "weight"));
                     Linear::sharing("decoder", &weight)
                 }
-                None => Linear::head(b, "decoder", c.hidden, c.vocab, true),
+                None => Linear::head(b, "decoder", c.embedding, c.vocab, true),
             };
             let own = ties.then(|| t.empty([c.vocab], b.dtype(), "bias"));
             let bias = b.weight("bias", [c.vocab]);

@@ -89,7 +89,11 @@ impl BertStack {
 }
 
 impl Stack for BertStack {
-    fn hidden(&self, t: &Tape, run: &Run, ids: &Tensor, _: Option<&Tensor>) -> Tensor {
+    fn hidden(&self, t: &Tape, run: &Run, ids: &Tensor, packed: Option<&Tensor>) -> Tensor {
+        self.hidden_and_beside(t, run, ids, packed).0
+    }
+
+    fn hidden_and_beside(&self, t: &Tape, run: &Run, ids: &Tensor, _: Option<&Tensor>) -> (Tensor, Option<Tensor>) {
         let attn = match self.attention {
             AttentionForm::Chosen => run.attn,
             AttentionForm::Eager | AttentionForm::EagerWithWeights => Attention::Eager,
@@ -144,13 +148,13 @@ impl Stack for BertStack {
             }
             None => last.clone(),
         };
-        drop((held, last, shared, embedded, embeddings, types));
-        out
-    }
-
-    fn beside(&self, t: &Tape, h: &Tensor) -> Option<Tensor> {
-        let pooler = self.pooler.as_ref()?;
-        Some(t.tanh(&pooler.call(t, &t.select(h, 1))))
+        drop((held, last));
+        let pooled = self
+            .pooler
+            .as_ref()
+            .map(|pooler| t.tanh(&pooler.call(t, &t.select(&out, 1))));
+        drop((shared, embedded, embeddings, types));
+        (out, pooled)
     }
 
     fn table(&self) -> &Tensor {

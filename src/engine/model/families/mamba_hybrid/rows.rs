@@ -114,7 +114,7 @@ pub(super) static NEMOTRON: DecoderFamily = DecoderFamily {
                 groups: 1,
                 kept: 1,
                 is_normalised: true,
-                scores: GroupScores::SigmoidsCorrectedInF32,
+                scores: GroupScores::Sigmoids,
             }),
             gate_first: false,
             dense: DenseLayers::Never,

@@ -68,7 +68,9 @@ pub struct TextConfig {
 
 impl Pix2StructConfig {
     pub(crate) fn read(s: &Section) -> Result<Self, ModelError> {
-        let text = TextConfig::read(&s.nested_or_empty("text_config", "Pix2Struct's decoder")?)?;
+        // The configuration class hands its own value on to the decoder's.
+        let ties = s.flag("tie_word_embeddings", false)?;
+        let text = TextConfig::read(&s.nested_or_empty("text_config", "Pix2Struct's decoder")?, ties)?;
         let v = s.nested_or_empty("vision_config", "Pix2Struct's vision")?;
         let vision = VisionConfig::read(&v)?;
         // The decoder's projections of what the tower made are as wide as the decoder.
@@ -95,7 +97,7 @@ impl VisionConfig {
 }
 
 impl TextConfig {
-    fn read(s: &Section) -> Result<Self, ModelError> {
+    fn read(s: &Section, ties: bool) -> Result<Self, ModelError> {
         let mut block = BlockSizes::read(s)?;
         block.dropout = s.probability("dropout_rate", 0.1)?;
         let heads = s.size_of_class("num_heads", 12, limits::HEADS)?;
@@ -109,7 +111,7 @@ impl TextConfig {
             vocab: s.size_of_class("vocab_size", 50_244, limits::VOCAB)?,
             layers: s.size_of_class("num_layers", 12, limits::LAYERS)?,
             buckets: s.size_or("relative_attention_num_buckets", 32, limits::POSITIONS)?,
-            tie_word_embeddings: s.flag("tie_word_embeddings", false)?,
+            tie_word_embeddings: ties,
             block,
             heads,
             head_width,

@@ -125,10 +125,11 @@ impl Block {
         h = t.add(&attended, &residual);
         let normed = self.pre_mlp_layer_norm.call(t, &h);
         let out = {
-            let fed = self.mlp.call(t, normed);
+            let fed = self.mlp.call(t, normed.clone());
             t.add(&fed, &h)
         };
-        drop((h, attended));
+        // Python's variable for the norm's output becomes that of the block's.
+        drop((normed, h, attended));
         out
     }
 }

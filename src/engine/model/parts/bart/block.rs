@@ -100,12 +100,19 @@ impl Layer {
     /// The same, where the block also attends to what an encoder made, [batch, positions, hidden].
     pub fn forward_across(&self, t: &Tape, shared: &BlockContext, x: Tensor, context: &Tensor) -> Tensor {
         let attend = |h: Tensor| self.self_attn.call(t, shared, h);
-        let (mut h, mut _weights) = self.attended(t, x, &self.self_attn_layer_norm, attend);
+        let (mut h, mut weights) = self.attended(t, x, &self.self_attn_layer_norm, attend);
         if let Some((attention, norm)) = &self.across {
-            let attend = |h: Tensor| attention.call_across(t, shared, h, context);
-            (h, _weights) = self.attended(t, h, norm, attend);
+            let attend = |h: Tensor| {
+                let made = attention.call_across(t, shared, h, context);
+                // The weights of this attention take the variable of those before.
+                drop(weights.take());
+                made
+            };
+            (h, weights) = self.attended(t, h, norm, attend);
         }
-        self.fed(t, h)
+        let out = self.fed(t, h);
+        drop(weights);
+        out
     }
 
     /// Adds what an attention makes to the residual stream; returns its weights too.

@@ -10,10 +10,16 @@ pub(crate) trait Stack {
     /// positions `packed`, [1, seq].
     fn hidden(&self, t: &Tape, run: &Run, ids: &Tensor, packed: Option<&Tensor>) -> Tensor;
 
-    /// What the stack makes of the last hidden states beside them, which no loss reads: its output holds it until the
-    /// model's forward returns.
-    fn beside(&self, _: &Tape, _: &Tensor) -> Option<Tensor> {
-        None
+    /// The same, and what the stack makes of the last hidden states beside them, which no loss reads: its output holds it
+    /// until the model's forward returns.
+    fn hidden_and_beside(
+        &self,
+        t: &Tape,
+        run: &Run,
+        ids: &Tensor,
+        packed: Option<&Tensor>,
+    ) -> (Tensor, Option<Tensor>) {
+        (self.hidden(t, run, ids, packed), None)
     }
 
     /// Weight of the token embedding, [vocab, hidden].
@@ -137,9 +143,7 @@ impl<S: Stack> Forward for TextLm<S> {
             unreachable!("a text batch has ids")
         };
         let (h, beside) = t.component(self.path, Component::LanguageModel, || {
-            let h = self.stack.hidden(t, run, ids, batch.positions.as_ref());
-            let beside = self.stack.beside(t, &h);
-            (h, beside)
+            self.stack.hidden_and_beside(t, run, ids, batch.positions.as_ref())
         });
         t.component("", Component::Head, || {
             let Some(labels) = &batch.labels else {

@@ -30,7 +30,7 @@ pub(crate) const FAMILY: DecoderFamily = DecoderFamily {
             experts: (["moe_num_experts"; 2], 8),
             chosen: (["moe_topk"; 2], 2),
             intermediate: ("intermediate_size", 4096),
-            weights: ChosenWeights::OfBlock,
+            weights: ChosenWeights::OfBlockInTurn,
             gate_first: true,
             dense: DenseLayers::Never,
             shared: SharedKeys::Added("moe_num_shared_experts", 2),

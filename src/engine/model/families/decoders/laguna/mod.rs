@@ -109,13 +109,11 @@ fn heads(s: &Section, c: &DecoderConfig) -> Result<Vec<u64>, ModelError> {
     Err(s.wrong(key, s.value(key).unwrap_or(&Value::Null), &allowed))
 }
 
-/// Reads if a gate opens a whole head.
+/// Reads if a gate opens a whole head. Whatever else is given, `false` too, gates elements.
 fn opens_heads(s: &Section) -> Result<bool, ModelError> {
     let key = "gating";
-    s.only(key, "true, \"per-head\" or \"per-element\"", |v| {
-        v == true || v == "per-head" || v == "per-element"
-    })?;
-    Ok(s.value(key).is_none_or(|v| v != "per-element"))
+    s.only(key, "a flag or a text", |v| v.is_boolean() || v.is_string())?;
+    Ok(s.value(key).is_none_or(|v| v == true || v == "per-head"))
 }
 
 /// Refuses what is not simulated.
