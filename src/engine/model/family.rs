@@ -72,7 +72,7 @@ pub(crate) trait Family: Config {
         true
     }
 
-    /// Returns true if checkpointed layers are within others, which is not simulated.
+    /// Returns true if checkpointed layers are within others, which is not simulated of reentrant checkpoints.
     fn nests_checkpoints(&self) -> bool {
         false
     }

@@ -63,7 +63,9 @@ fn blocks_are_checkpointed(model: &Model, setup: &Setup) -> Result<(), Refused> 
         return Ok(());
     }
     let given = match model.takes().checkpointing {
-        true if model.config.family().nests_checkpoints() => "`ckpt`, which checkpoints layers within layers",
+        true if setup.reentrant && model.config.family().nests_checkpoints() => {
+            "`ckpt` with `reentrant`, which checkpoints layers within layers"
+        }
         true => return Ok(()),
         false => "`ckpt`, which its class does not have",
     };

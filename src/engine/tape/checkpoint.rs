@@ -73,11 +73,9 @@ impl Tape {
             return block(self, input);
         }
         let frame = {
-            let block = block.clone();
-            let input = input.clone();
-            input.storage().keep_for_backward(Why::BlockInput);
+            let run = self.rerun(&input, block.clone());
             Rc::new(Frame {
-                run: Box::new(move |tape| drop(block(tape, input.clone()))),
+                run,
                 autocast: self.autocast_dtype(),
                 scope: self.scope_id(),
                 promised: Cell::new(0),
@@ -89,6 +87,25 @@ impl Tape {
         let out = block(self, input);
         self.0.hooks.borrow_mut().pop();
         out
+    }
+
+    /// What runs `block` again. Within another checkpoint its input is saved as that saves everything (`_NoopSaveInputs`), so
+    /// that running it again runs first the block around it, as far as that input.
+    fn rerun(&self, input: &Tensor, block: Rc<BlockFn>) -> Box<dyn Fn(&Self)> {
+        let is_nested = self.0.hooks.borrow().last().is_some();
+        if !is_nested {
+            let input = input.clone();
+            input.storage().keep_for_backward(Why::BlockInput);
+            return Box::new(move |tape| drop(block(tape, input.clone())));
+        }
+        let (saved, trains) = (self.pack(input, "_NoopSaveInputsBackward"), input.requires_grad());
+        Box::new(move |tape| {
+            let mut input = tape.unpack(&saved);
+            if trains {
+                input = tape.require_grad(&input);
+            }
+            drop(block(tape, input));
+        })
     }
 
     /// Runs `f` as the first forward of a checkpointed block whose backward never runs.

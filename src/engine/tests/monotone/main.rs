@@ -54,7 +54,7 @@ impl Keys {
             "all-but-connector" if refuses => &"vision",
             _ => freeze,
         };
-        // Models of torchvision have no checkpointing, nor do some classes of transformers; that of Zamba is not simulated.
+        // Models of torchvision have no checkpointing, nor do some classes of transformers.
         let ckpt = match family.name {
             "torchvision_video_resnet"
             | "gpt_neox_japanese"
@@ -63,8 +63,6 @@ impl Keys {
             | "xlm"
             | "cpmant"
             | "jetmoe"
-            | "zamba"
-            | "zamba2"
             | "pix2struct" => &"none",
             _ => ckpt,
         };

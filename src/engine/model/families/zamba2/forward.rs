@@ -94,6 +94,7 @@ impl MixedDecoder for Zamba2 {
             },
             padding,
             embeds: copy,
+            checkpoints: run.checkpoints(t) && !run.setup.reentrant,
         });
         let h = run_blocks(t, run, (&self.layers, &shared), embeds.clone(), Layer::forward);
         let out = self.norm.call(t, &h);

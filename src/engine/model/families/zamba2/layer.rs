@@ -16,6 +16,8 @@ pub(in crate::model::families) struct Shared {
     pub padding: Option<Tensor>,
     /// A copy of the embeddings, [batch, seq, hidden].
     pub embeds: Tensor,
+    /// True if layers are checkpointed, and with them the mixers of hybrid ones within.
+    pub checkpoints: bool,
 }
 
 /// A mixer.
@@ -39,7 +41,7 @@ pub(in crate::model::families) trait Transform {
 /// `ZambaMambaDecoderLayer`, `ZambaHybridLayer`, and those of Zamba 2.
 pub(in crate::model::families) struct Layer {
     before: Option<Before>,
-    mamba: MambaLayer,
+    mamba: Rc<MambaLayer>,
 }
 
 /// What a hybrid layer has before its mixer.
@@ -68,16 +70,14 @@ impl MambaLayer {
         }
     }
 
-    fn call(&self, t: &Tape, shared: &Shared, x: &Tensor, before: Option<&Tensor>) -> Tensor {
+    fn call(&self, t: &Tape, [padding, before]: [Option<&Tensor>; 2], cache: Option<&KvCache>, x: &Tensor) -> Tensor {
         let forward = || {
             let mut h = match before {
                 Some(before) => t.add(x, before),
                 None => x.clone(),
             };
             h = self.norm.call(t, &h);
-            h = self
-                .mamba
-                .call(t, shared.padding.as_ref(), shared.block.cache.as_ref(), &h);
+            h = self.mamba.call(t, padding, cache, &h);
             t.add(x, &h)
         };
         match &self.module {
@@ -89,8 +89,11 @@ impl MambaLayer {
 
 impl Layer {
     /// Takes the parts of a layer.
-    pub const fn of(before: Option<Before>, mamba: MambaLayer) -> Self {
-        Self { before, mamba }
+    pub fn of(before: Option<Before>, mamba: MambaLayer) -> Self {
+        Self {
+            before,
+            mamba: Rc::new(mamba),
+        }
     }
 
     /// Makes a layer of Zamba 2; `hybrid` gives its number among the hybrid ones, if it is one, and the blocks that were made,
@@ -126,8 +129,17 @@ impl Layer {
                 .call(t, &shared.block, before.index, [&x, &shared.embeds]);
             before.linear.call(t, &h)
         });
-        let out = self.mamba.call(t, shared, &x, before.as_ref());
-        drop((before, x));
-        out
+        let padding = shared.padding.as_ref();
+        let (Some(before), true) = (&before, shared.checkpoints) else {
+            let out = self
+                .mamba
+                .call(t, [padding, before.as_ref()], shared.block.cache.as_ref(), &x);
+            drop((before, x));
+            return out;
+        };
+        // A checkpoint within that of the layer, which keeps what comes by name: nothing is cached beside it.
+        let (mamba, padding, before) = (self.mamba.clone(), padding.cloned(), before.clone());
+        let mixed = move |t: &Tape, x: Tensor| mamba.call(t, [padding.as_ref(), Some(&before)], None, &x);
+        t.checkpoint(x, Rc::new(mixed))
     }
 }
