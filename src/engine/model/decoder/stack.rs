@@ -42,6 +42,8 @@ pub struct Decoder {
     own_kinds: Vec<u64>,
     /// True if all blocks get the first one's mask, and no other is made (Mistral, Phi-3).
     one_mask: bool,
+    /// True if masks are made of the kinds of blocks that there are, and all slide (Laguna, MiMo).
+    slides_alone: bool,
     /// True if the mask of sliding blocks is made even if none slides.
     both_masks: bool,
     /// True if the mask of blocks that see all is made even where SDPA's own causal one suffices.
@@ -130,6 +132,7 @@ impl Decoder {
             sparse: range.map(|i| c.experts.as_ref().is_some_and(|e| e.sparse[i])).collect(),
             layers,
             one_mask: c.family.has_one_mask(),
+            slides_alone: modules.kind_shares.is_some() && c.windows.iter().all(Option::is_some),
             both_masks: c.family.has_both_masks(),
             always_masks: matches!(
                 c.family.modules,
@@ -334,7 +337,7 @@ impl Decoder {
         let window = self.windows.iter().copied().flatten().next();
         let window = window.or(self.both_masks.then_some(0));
         let full = match window {
-            Some(_) if self.one_mask => None,
+            Some(_) if self.one_mask || self.slides_alone => None,
             None if self.always_masks && packed.is_none() => {
                 let made = nn::made_mask(t, self.attention(run), embeds, Pattern::Causal);
                 return (Some(made), None);
