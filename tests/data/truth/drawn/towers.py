@@ -23,8 +23,8 @@ def made_pix2struct(config, given, case, generator):
     with torch.device("cuda"): model = transformers.Pix2StructForConditionalGeneration._from_config(c, attn_implementation=case["attn"])
     torch.set_default_dtype(torch.float32); model.train(); dtype = measure.DT.get(case["precision"], torch.float32)
     def inp():
-        x = torch.randn(B, 2048, 2 + given["patch"], device="cuda", generator=generator)
-        return dict(flattened_patches=x.to(dtype), attention_mask=torch.ones(B, 2048, device="cuda"), labels=measure.ids(B, S, config["text_config"]["vocab_size"], generator))
+        x = torch.randn(B, 2048, 2 + given["patch"], device="cuda", generator=generator).to(dtype)
+        return dict(flattened_patches=x, attention_mask=torch.ones(B, 2048, device="cuda"), labels=measure.ids(B, S, config["text_config"]["vocab_size"], generator))
     return model, inp
 
 def pp_formulanet():

@@ -1,6 +1,7 @@
 //! The gated MLP of Pix2Struct's tower and decoder (`Pix2StructVisionMlp`, `Pix2StructTextDenseGatedActDense`).
 
 use super::config::BlockSizes;
+use crate::dtype::DType;
 use crate::nn::{self, Activation, Builder, Linear};
 use crate::tape::{Module, Tape, Tensor};
 
@@ -12,6 +13,8 @@ pub(super) struct GatedMlp {
     wo: Linear,
     activation: Activation,
     dropout: f64,
+    /// Type of the weights.
+    dtype: DType,
 }
 
 impl GatedMlp {
@@ -23,6 +26,7 @@ impl GatedMlp {
             wo: Linear::new(b, "wo", c.intermediate, c.hidden, false),
             activation: c.activation,
             dropout: c.dropout,
+            dtype: b.dtype(),
         }
     }
 
@@ -32,6 +36,8 @@ impl GatedMlp {
             let linear = self.wi_1.call(t, &x);
             let mut h = t.mul(&gate, &linear);
             h = t.dropout(&h, self.dropout);
+            // `hidden_states.to(self.wo.weight.dtype)`: under autocast the weight may be wider.
+            h = t.to_dtype(&h, self.dtype);
             let out = self.wo.call(t, &h);
             drop((gate, linear, x));
             out
