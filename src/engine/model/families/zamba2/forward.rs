@@ -82,6 +82,8 @@ impl MixedDecoder for Zamba2 {
             Some(rotary) => rotary.call(t, &embeds, &position_ids),
             None => (embeds.clone(), embeds.clone()),
         };
+        // Nor is any handed the positions.
+        let handed = self.rotary.is_some().then(|| position_ids.clone());
         let shared = Rc::new(Shared {
             block: BlockContext {
                 attn: run.attn,
@@ -90,7 +92,7 @@ impl MixedDecoder for Zamba2 {
                 sin,
                 splits_last: false,
                 cache,
-                position_ids: Some(position_ids),
+                position_ids: handed,
             },
             padding,
             embeds: copy,
@@ -98,7 +100,7 @@ impl MixedDecoder for Zamba2 {
         });
         let h = run_blocks(t, run, (&self.layers, &shared), embeds.clone(), Layer::forward);
         let out = self.norm.call(t, &h);
-        drop((h, shared, embeds));
+        drop((h, shared, embeds, position_ids));
         out
     }
 }
