@@ -125,6 +125,8 @@ pub(crate) struct Draft {
     pub video: [Option<f64>; 3],
     /// Processes of a machine, as a launcher is told.
     pub gpus: Option<u64>,
+    /// True if a launcher is told a number that no line holds.
+    pub has_open_gpus: Option<bool>,
     /// GPUs that a process may see.
     pub visible: Option<u64>,
     pub launcher: Option<Launcher>,
@@ -272,6 +274,7 @@ impl Draft {
             image_tokens: self.image_tokens.or(other.image_tokens),
             video: [0, 1, 2].map(|at| self.video[at].or(other.video[at])),
             gpus: self.gpus.or(other.gpus),
+            has_open_gpus: self.has_open_gpus.or(other.has_open_gpus),
             visible: self.visible.or(other.visible),
             launcher: self.launcher.or(other.launcher),
             nodes: self.nodes.or(other.nodes),
@@ -309,7 +312,10 @@ impl Draft {
             "total_batch" => self.total_batch = Some(count(value)?),
             "seq" => self.seq = Some(count(value)?),
             "rank" => self.rank = Some(count(value)?),
-            "gpus" => self.gpus = gpus(value)?,
+            "gpus" => {
+                self.gpus = gpus(value)?;
+                self.has_open_gpus = Some(self.gpus.is_none());
+            }
             "nodes" => self.nodes = nodes(value)?,
             "pixels" => self.pixels = Some(count(value)?),
             "processor_pixels" => self.processor_pixels = Some(count(value)?),

@@ -355,6 +355,8 @@ fn of_remark(remark: &Remark) -> Effect {
         Note::ScalesAreCovered => (Aspect::Quantization, AtMost),
         Note::LossIn4Bits => (Aspect::Loss, AtMost),
         Note::OtherOptimizer => (Aspect::Optimizer, Unknown),
+        // One parameter after another, with one tensor of its size.
+        Note::OlderAdamw => (Aspect::Optimizer, AtMost),
         // Adapters are added to all parts in their place.
         Note::TargetsInLanguage | Note::TargetsNotInConnector | Note::TargetsInOnePart => (Aspect::Tuner, AtMost),
         // Weights that are cast to fp32 here stay as they are there.

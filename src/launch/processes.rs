@@ -114,6 +114,26 @@ mod tests {
         }
     }
 
+    /// What only the machine knows is asked for, and the run is no one of a single GPU.
+    #[test]
+    fn a_number_that_no_line_holds_is_asked_for() {
+        for command in [
+            "torchrun --nproc_per_node=$N train.py --output_dir x",
+            "N=$(nvidia-smi -L | wc -l)\ntorchrun --nproc_per_node=${N} train.py --output_dir x --deepspeed zero3.json",
+            "accelerate launch --num_processes $((NODES * 8)) train.py --output_dir x",
+        ] {
+            let resolved = launch(&[command]).resolve(ModelFacts::UNKNOWN);
+            let asked: Vec<String> = resolved.missing.iter().map(ToString::to_string).collect();
+            let not_simulated: Vec<String> = resolved.not_simulated.iter().map(ToString::to_string).collect();
+            assert!(
+                !not_simulated.iter().any(|of| of.contains("whole number")),
+                "{command}: {not_simulated:?}"
+            );
+            let is_asked = asked.iter().any(|of| of.contains("--world"));
+            assert!(is_asked || command.contains("zero3.json"), "{command}: {asked:?}");
+        }
+    }
+
     #[test]
     fn one_process_on_several_gpus_is_no_data_parallelism() {
         for (command, gpus) in [

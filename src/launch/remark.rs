@@ -85,6 +85,7 @@ notes! {
     LigersModel = "ligers_model", "Liger's kernels of this model, whose own are simulated in their place";
     LigerIgnored = "liger_ignored", "Liger has no kernels for this model, or the tool asks for none: it stays as it is";
     OtherOptimizer = "other_optimizer", "optimizer {name}; take one of {known}, or give --optim";
+    OlderAdamw = "older_adamw", "transformers' own AdamW of earlier versions (adamw_hf): PyTorch's stands in, which holds more in an update";
     QloraOfTool = "qlora_of_tool", "QLoRA as {tool} prepares it: it is simulated after peft's prepare_model_for_kbit_training, which casts all weights that are not in 4 bits to fp32";
     SingleQuantization = "single_quantization", "4-bit weights without double quantization";
     TargetsInLanguage = "targets_in_language", "adapters on {names} of the language model alone";

@@ -349,6 +349,10 @@ fn optimizer(draft: &Draft, out: &mut Resolved) {
     if let Some(name) = &draft.optim {
         match vramscope_plan::optimizer_named(name) {
             Some(optim) => out.put("optim", json!(optim)),
+            None if name == "adamw_hf" => {
+                out.put("optim", "adamw");
+                out.not_simulated.push(Note::OlderAdamw.into());
+            }
             None => {
                 let known: Vec<&str> = vramscope_plan::optimizer_names().collect();
                 let values = [("name", name.clone()), ("known", known.join(", "))];
@@ -627,8 +631,14 @@ fn gpus((draft, tool): (&Draft, Tool), has_other_loss: bool, model: ModelFacts, 
         }
         return;
     }
-    if !processes.is_stated {
-        out.assumed.push(Note::OneGpu.into());
+    match processes.is_stated {
+        true => {}
+        false if draft.has_open_gpus == Some(true) => {
+            out.put("strategy", "ddp");
+            out.put("world", world);
+            out.missing.push(Note::NoGpus.into());
+        }
+        false => out.assumed.push(Note::OneGpu.into()),
     }
 }
 

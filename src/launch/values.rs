@@ -61,10 +61,12 @@ pub(crate) fn count(value: &Value) -> Result<u64, Fault> {
         .ok_or(Wrong("a whole number from 1"))
 }
 
-/// Processes of one machine; `gpu` and `auto` of torchrun are as many as it has.
+/// Processes of one machine; `gpu` and `auto` of torchrun are as many as it has, and a variable that no line sets, or what a
+/// program prints, leaves it open.
 pub(crate) fn gpus(value: &Value) -> Result<Option<u64>, Fault> {
     match value.as_str() {
         Some("gpu" | "auto") => Ok(None),
+        Some(text) if text.starts_with('$') => Ok(None),
         _ => count(value).map(Some),
     }
 }
