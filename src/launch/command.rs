@@ -81,7 +81,8 @@ impl Found {
             .iter()
             .map(|(name, value)| entry(name, scalar(&plain(value)), text));
         command.entries = settings.collect();
-        command.options(&run.words, text);
+        let words: Vec<String> = run.words.iter().map(|word| as_typed(word)).collect();
+        command.options(&words, text);
         if let Some((early_end, options)) = &run.cut_off {
             command.remarks.push(Note::CutOff.with([
                 ("line", run.line.to_string()),
@@ -218,6 +219,16 @@ fn the_run(all: &[Found], main: Source<'_>) -> Result<(usize, Vec<Remark>), Stri
         remarks.push(Note::AlikeRuns.with([("count", alike.to_string())]));
     }
     Ok((run, remarks))
+}
+
+/// A word without what programs that set texts make of its signs: dashes of options, and quotes.
+fn as_typed(word: &str) -> String {
+    let plain = word.trim_matches(['\u{201c}', '\u{201d}', '\u{2018}', '\u{2019}']);
+    let option = plain.trim_start_matches(['-', '\u{2013}', '\u{2014}']);
+    match plain[..plain.len() - option.len()].is_ascii() {
+        true => plain.to_owned(),
+        false => format!("--{option}"),
+    }
 }
 
 const fn why_cut_off(early_end: Option<EarlyEnd>) -> &'static str {
@@ -446,6 +457,8 @@ mod tests {
             "nohup python3 train.py --bf16 True &",
             "uv run --with trl python3 train.py --bf16 True",
             "conda run -n trl python3 train.py --bf16 True",
+            "conda run -n python3 --no-capture-output python3 train.py --bf16 True",
+            "python3 train.py \u{2014}bf16 \u{201c}True\u{201d}",
             "sudo -E python3 train.py --bf16 True",
             "env A=1 python3 train.py --bf16 True | tee log",
             "cd somewhere && python3 train.py --bf16 True; echo done",

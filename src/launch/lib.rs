@@ -440,10 +440,18 @@ fn parse(source: Source<'_>, all: &[Source<'_>]) -> Result<Parsed, LaunchError> 
     }
     if command::looks_like(name, text) {
         let source = Source { name, text };
-        return command::read(source, all).map(Command::parsed).map_err(unreadable);
+        let command = command::read(source, all).map(Command::parsed);
+        return match shell::settings(name, text).filter(|_| command.is_err()) {
+            Some(settings) => match yaml::read(&settings) {
+                Ok(entries) if Tool::of_file(&entries).is_some() => Ok(Parsed::of_settings(entries)),
+                _ => command.map_err(unreadable),
+            },
+            None => command.map_err(unreadable),
+        };
     }
     let entries = yaml::read(text).map_err(unreadable)?;
-    match program::foreign_settings(&entries) {
+    let other = program::foreign_settings(&entries);
+    match other.or_else(|| program::foreign_keys(&entries).map(str::to_owned)) {
         Some(other) => Err(unreadable(program::not_simulated("it configures", &other, name))),
         None => Ok(Parsed::of_settings(entries)),
     }

@@ -114,6 +114,47 @@ pub(crate) fn foreign_settings(entries: &[Entry]) -> Option<String> {
     )
 }
 
+/// Keys that only files of programs have whose steps are not simulated, and the programs' names.
+const FOREIGN_KEYS: [(&str, &[&str]); 3] = [
+    (
+        "LLaMA-Factory's version 1,",
+        &[
+            "dist_config.name",
+            "kernel_config.name",
+            "model_class",
+            "batching_strategy",
+        ],
+    ),
+    (
+        "verl,",
+        &[
+            "worker.actor",
+            "actor_rollout_ref.model",
+            "actor_rollout_ref.actor",
+            "worker.rollout",
+        ],
+    ),
+    (
+        "Megatron,",
+        &[
+            "tensor_model_parallel_size",
+            "pipeline_model_parallel_size",
+            "expert_model_parallel_size",
+        ],
+    ),
+];
+
+/// The program of settings that no tool reads here, by keys that only its files have.
+pub(crate) fn foreign_keys(entries: &[Entry]) -> Option<&'static str> {
+    let is_of = |entry: &Entry, key: &str| {
+        let rest = entry.key.strip_prefix(key);
+        rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
+    };
+    let has = |keys: &[&str]| keys.iter().any(|key| entries.iter().any(|entry| is_of(entry, key)));
+    let found = FOREIGN_KEYS.iter().find(|(_, keys)| has(keys));
+    found.map(|(name, _)| *name)
+}
+
 /// Says that something is not simulated, and which command finds out.
 pub(crate) fn not_simulated(does: &str, name: &str, file: &str) -> String {
     let file = if file.is_empty() { "COMMAND" } else { file };
@@ -149,9 +190,23 @@ pub(crate) fn started(words: &[String]) -> Option<(&'static str, usize)> {
     Some((known(&words[found])?, found))
 }
 
+/// Options of programs that start others behind which no value stands.
+const FLAGS: [&str; 9] = [
+    "--live-stream",
+    "--quiet",
+    "--verbose",
+    "--frozen",
+    "--locked",
+    "--isolated",
+    "--active",
+    "--nv",
+    "--preserve-env",
+];
+
 /// Returns true for an option whose value may be the word behind it.
 pub(crate) fn takes_value(word: &str) -> bool {
-    word.starts_with('-') && !word.contains('=')
+    let is_flag = word.starts_with("--no-") || FLAGS.contains(&word);
+    word.starts_with('-') && !word.contains('=') && !is_flag
 }
 
 /// Returns true for a program that starts several processes.

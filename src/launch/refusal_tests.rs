@@ -46,6 +46,30 @@ fn a_container_without_a_command_is_said_to_be_one() {
 }
 
 #[test]
+fn settings_of_programs_that_are_not_simulated_say_so() {
+    for (text, name) in [
+        (
+            "model: a/b\nmodel_class: llm\ndist_config:\n  name: fsdp2\nmicro_batch_size: 1\n",
+            "LLaMA-Factory's version 1",
+        ),
+        (
+            "worker:\n  actor:\n    model:\n      model_path: a/b\ntrainer:\n  n_gpus_per_node: 8\n",
+            "verl",
+        ),
+        (
+            "model: a/b\ntuner_type: full\nexpert_model_parallel_size: 2\n",
+            "Megatron",
+        ),
+    ] {
+        let told = read(&[Source { name: "x.yaml", text }]).unwrap_err().to_string();
+        assert!(
+            told.contains(name) && told.contains("vramscope dry-run x.yaml"),
+            "{told}"
+        );
+    }
+}
+
+#[test]
 fn toml_is_for_a_program_of_its_own() {
     let command = "torchrun --nproc_per_node 4 train_it.py --config conf/nine.toml --own_flag 3\n";
     let toml = "[model]\nname = \"a/b\"\n";

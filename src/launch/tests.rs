@@ -513,3 +513,25 @@ fn of_many_unknown_keys_no_similar_ones_are_looked_for() {
             > 19_000
     );
 }
+
+/// Settings in an issue, with words around them and no command.
+#[test]
+fn settings_in_notes_are_read() {
+    let text = "### Reminder\n\nI tried it all day: no luck.\n\n```yaml\n### model\nmodel_name_or_path: Qwen/Qwen2-VL-7B-Instruct\n\nstage: sft\nfinetuning_type: lora\ntemplate: qwen2_vl\ncutoff_len: 3072\nper_device_train_batch_size: 2\nbf16: true\n```\nIt fails: why?\n";
+    let told = launch_named(&[("issue.md", text)]);
+    assert_eq!(told.tool, Tool::LlamaFactory);
+    assert_eq!(told.model(), Some("Qwen/Qwen2-VL-7B-Instruct"));
+    assert_eq!(resolved(&told).number("seq"), Some(3072));
+    assert_eq!(resolved(&told).number("batch"), Some(2));
+}
+
+/// What ms-swift writes beside its checkpoints shares keys with TRL's files.
+#[test]
+fn arguments_that_ms_swift_writes_are_its_own() {
+    let text = r#"{"model": "Qwen/Qwen2.5-VL-7B-Instruct", "train_type": "lora", "max_length": 2048, "torch_dtype": "bfloat16"}"#;
+    let told = launch_named(&[("args.json", text)]);
+    assert_eq!(
+        (told.tool, told.model()),
+        (Tool::MsSwift, Some("Qwen/Qwen2.5-VL-7B-Instruct"))
+    );
+}

@@ -250,6 +250,10 @@ impl Tool {
     /// both do, and no key that tells more, is of either.
     pub(crate) fn of_file(entries: &[Entry]) -> Option<Self> {
         let has = |key: &str| entries.iter().any(|entry| entry.key == key);
+        // No other tool has these, whose files share others with TRL's.
+        if has("model") && (has("train_type") || has("tuner_type")) {
+            return Some(Self::MsSwift);
+        }
         match Self::of_entries(entries) {
             None if !has("model_name_or_path") => None,
             None | Some(Self::Transformers) if has("dataset_name") => Some(Self::TrlSft),
@@ -278,6 +282,8 @@ impl Tool {
             words if words.iter().any(|word| word.ends_with("llamafactory-cli")) => Some(Self::LlamaFactory),
             words if words.iter().any(|word| word.contains("swift/cli/")) => Some(Self::swift(entries)),
             words if words.contains(&"axolotl.cli.train") => Some(Self::Axolotl),
+            // ms-swift 1's scripts: llm_sft.py and so on.
+            words if is_script(words, "llm_") && Self::swift(entries) == Self::MsSwift2 => Some(Self::MsSwift2),
             // TRL's scripts: sft.py, sft_vlm.py and so on.
             words if is_script(words, "sft") => Some(Self::TrlSft),
             words if is_script(words, "dpo") => Some(Self::TrlDpo),

@@ -155,10 +155,19 @@ impl<'m, 'a> Finder<'m, 'a> {
                 true
             }
             many => {
-                let named: Vec<String> = many
-                    .iter()
-                    .map(|of| format!("{} ({})", of.name, shown(of.place)))
-                    .collect();
+                let mut named: Vec<String> = Vec::new();
+                for of in many {
+                    let run = format!("{} ({})", of.name, shown(of.place));
+                    if !named.contains(&run) {
+                        named.push(run);
+                    }
+                }
+                if named.len() == 1 {
+                    return Err(format!(
+                        "it starts several runs at one place: {}; they may differ, so give one of them alone, without the loop",
+                        named.join(", ")
+                    ));
+                }
                 return Err(format!(
                     "it starts several runs: {}; give the one that you mean alone",
                     named.join(", ")

@@ -139,5 +139,10 @@ pub(crate) fn is_translated(name: &str, text: &str) -> bool {
     translate::kind(name, text).is_some()
 }
 
+/// Settings that stand in notes, such as an issue's; `None` for other files.
+pub(crate) fn settings(name: &str, text: &str) -> Option<String> {
+    translate::settings(name, text)
+}
+
 #[cfg(test)]
 mod tests;

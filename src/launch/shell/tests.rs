@@ -172,6 +172,17 @@ fn files_that_hold_commands_in_another_form_are_read() {
             "python t.py --b 1",
         ),
         (
+            "typed.sh",
+            "(vl) me@box:~/job$ cd x\n(vl) me@box:~/job$ A=1 python t.py \\\n> --b 1\npython is not read here\n",
+            "python t.py --b 1",
+        ),
+        (
+            "typed.txt",
+            "[me@box job]# python t.py --b 1\nTraceback:\n",
+            "python t.py --b 1",
+        ),
+        ("typed.txt", "$ torchrun t.py \\\n    --b 1\n", "torchrun t.py --b 1"),
+        (
             "run.bat",
             "@echo off\r\nset N=2\r\nrem a note\r\npython t.py ^\r\n  --b %N%\r\n",
             "python t.py --b 2",

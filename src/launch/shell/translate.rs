@@ -1,7 +1,8 @@
-//! Files that hold commands of a shell without being scripts: makefiles, justfiles, notes in Markdown, batch files of Windows
-//! and scripts of PowerShell, as scripts, whose lines keep their numbers; and jobs ([`super::task`]).
+//! Files that hold commands of a shell without being scripts: makefiles, justfiles, notes in Markdown, what was typed in a
+//! terminal, batch files of Windows and scripts of PowerShell, as scripts, whose lines keep their numbers; and jobs ([`super::task`]).
 
-use super::{is_name, task};
+use super::{is_assignment, is_name, task};
+use crate::program::started;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Kind {
@@ -10,6 +11,7 @@ pub(super) enum Kind {
     Notes,
     Batch,
     PowerShell,
+    Session,
     Task,
 }
 
@@ -41,7 +43,63 @@ pub(super) fn kind(name: &str, text: &str) -> Option<Kind> {
     let is_script = first.starts_with("#!") || ends(&[".sh", ".bash", ".slurm", ".sbatch"]);
     let is_fence = |line: &str| line.trim_start().starts_with("```");
     let is_notes = ends(&[".md", ".markdown"]) || !is_script && text.lines().any(is_fence);
-    (is_notes && !ends(&[".py", ".ipynb", ".yaml", ".yml", ".json"])).then_some(Kind::Notes)
+    let is_other = ends(&[".py", ".ipynb", ".yaml", ".yml", ".json"]);
+    match is_notes {
+        _ if is_other => None,
+        true => Some(Kind::Notes),
+        false => text.lines().any(starts_behind_prompt).then_some(Kind::Session),
+    }
+}
+
+/// What is typed behind a prompt: `$ …`, `(env) user@host:~/folder# …`, `[user@host folder]$ …`.
+fn behind_prompt(line: &str) -> Option<&str> {
+    let mut line = line.trim_start();
+    while let Some((environment, rest)) = line.strip_prefix('(').and_then(|rest| rest.split_once(") ")) {
+        if environment.contains([' ', '(', '$']) {
+            return None;
+        }
+        line = rest.trim_start();
+    }
+    if let Some(typed) = line.strip_prefix("$ ") {
+        return Some(typed);
+    }
+    let (prompt, typed) = ["$ ", "# "]
+        .iter()
+        .filter_map(|sign| line.split_once(sign))
+        .min_by_key(|(prompt, _)| prompt.len())?;
+    let inner = prompt.strip_prefix('[').and_then(|rest| rest.strip_suffix(']'));
+    let (user, place) = inner.unwrap_or(prompt).split_once('@')?;
+    let is_host = match inner {
+        Some(_) => place.split(' ').count() <= 2,
+        None => place.contains(':') && !place.contains(' '),
+    };
+    let is_user = !user.is_empty() && user.chars().all(|c| c.is_ascii_alphanumeric() || "._-".contains(c));
+    (is_host && is_user && !place.contains(['=', '\'', '"'])).then_some(typed)
+}
+
+/// True for a line that starts a program behind a prompt.
+fn starts_behind_prompt(line: &str) -> bool {
+    behind_prompt(line).is_some_and(|typed| {
+        let words: Vec<String> = typed.split_ascii_whitespace().map(str::to_owned).collect();
+        let settings = words.iter().take_while(|word| is_assignment(word)).count();
+        let is_shell = |word: &String| matches!(word.as_str(), "bash" | "sh" | "sbatch" | "export");
+        started(&words[settings..]).is_some() || words.get(settings).map_or(settings > 0, is_shell)
+    })
+}
+
+/// What is typed in a terminal, without what is printed there.
+fn session(text: &str) -> String {
+    let mut is_continued = false;
+    let line = |line: &str| {
+        let typed = match is_continued {
+            true => Some(line.strip_prefix("> ").unwrap_or(line)),
+            false => behind_prompt(line),
+        };
+        is_continued = typed.is_some_and(|typed| typed.trim_end().ends_with('\\'));
+        typed.unwrap_or_default().to_owned()
+    };
+    let lines: Vec<String> = text.lines().map(line).collect();
+    lines.join("\n")
 }
 
 /// The script that a file holds; `None` if it is one itself.
@@ -53,7 +111,28 @@ pub(super) fn to_shell(name: &str, text: &str) -> Option<String> {
         Kind::Notes => Some(notes(text)),
         Kind::Batch => Some(batch(text)),
         Kind::PowerShell => Some(power_shell(text)),
+        Kind::Session => Some(session(text)),
     }
+}
+
+/// Lines of notes that are of a file of settings, at their places: `key: value`, items of lists, comments.
+pub(super) fn settings(name: &str, text: &str) -> Option<String> {
+    let is_settings = |line: &str| {
+        let plain = line.trim();
+        let is_key = |key: &str| is_name(&key.replace(['.', '-'], "_"));
+        let is_pair = plain.split_once(':').is_some_and(|(key, value)| {
+            let value = value.trim_start_matches(' ');
+            is_key(key) && (value.len() < plain.len() - key.len() - 1 || value.is_empty()) && !value.starts_with("//")
+        });
+        plain.starts_with("- ") && line.starts_with(' ') || is_pair
+    };
+    (kind(name, text)? == Kind::Notes).then(|| {
+        let lines: Vec<&str> = text
+            .lines()
+            .map(|line| if is_settings(line) { line } else { "" })
+            .collect();
+        lines.join("\n")
+    })
 }
 
 /// Blocks of commands in Markdown, without prompts.
@@ -67,7 +146,7 @@ fn notes(text: &str) -> String {
             return String::new();
         }
         match is_block {
-            true => plain.strip_prefix("$ ").unwrap_or(plain).to_owned(),
+            true => behind_prompt(plain).unwrap_or(plain).to_owned(),
             false => String::new(),
         }
     };
