@@ -9,8 +9,9 @@ use super::weights::Weights;
 pub enum HubError {
     /// Nothing of this name is known, and it is no id.
     #[error(
-        "no model is named \"{given}\"{}; `vramscope models` lists the names, and any other is given as its id at a hub \
+        "no model is named \"{given}\"{}{}; `vramscope models` lists the names, and any other is given as its id at a hub \
          (owner/name), its folder or its config.json",
+        open_variable(given),
         suggestions(near)
     )]
     Unknown {
@@ -212,6 +213,16 @@ impl HubError {
                 why: "it was made from models that name each other".into(),
             },
         }
+    }
+}
+
+/// Says that a name holds what nothing sets.
+fn open_variable(given: &str) -> &'static str {
+    match given.contains('$') {
+        true => {
+            ": what stands behind $ is set by no line that is given (an argument or a variable of the shell), so name the model itself"
+        }
+        false => "",
     }
 }
 

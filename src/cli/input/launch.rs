@@ -130,6 +130,19 @@ impl LaunchFlags {
         )
     }
 
+    /// A refusal of the engine, with the command that finds out of a run that files start.
+    pub fn or_dry(&self, failure: Failure) -> Failure {
+        match failure {
+            Failure::Input(why) if !self.launch.is_empty() && why.contains(" is not simulated with ") => {
+                let command = self.dry_run();
+                Failure::Input(format!(
+                    "{why}, which is another run; or run it dry, which needs no GPU: `{command}`"
+                ))
+            }
+            other => other,
+        }
+    }
+
     /// The command that records the run without a GPU.
     pub fn dry_run(&self) -> String {
         match self.launch.first() {

@@ -55,15 +55,20 @@ struct Launched {
     images: ImageRules,
     /// The program that they start, if its code decides what its options mean.
     own_program: Option<String>,
+    /// Where the command ends before its lines do.
+    cut_off: Option<String>,
 }
 
 impl Launched {
     /// Says that no model is named, and which program knows it, if it is one's own.
     fn no_model(&self) -> String {
         let ways = "name one before it, or give --config with its config.json";
-        match &self.own_program {
-            Some(program) => format!("--launch names no model ({program}); {ways}, or run it dry: vramscope dry-run"),
-            None => format!("--launch names no model; {ways}"),
+        match (&self.cut_off, &self.own_program) {
+            (Some(cut_off), _) => format!("--launch names no model: {cut_off}; {ways}"),
+            (None, Some(program)) => {
+                format!("--launch names no model ({program}); {ways}, or run it dry: vramscope dry-run")
+            }
+            (None, None) => format!("--launch names no model; {ways}"),
         }
     }
 
@@ -128,7 +133,9 @@ impl Subject {
             .not_simulated
             .iter()
             .find(|remark| remark.note == Note::OwnProgram);
+        let cut_off = resolved.assumed.iter().find(|remark| remark.note == Note::CutOff);
         self.launched = Some(Launched {
+            cut_off: cut_off.map(ToString::to_string),
             case,
             has_length: resolved.case.contains_key("seq"),
             images: resolved.images,

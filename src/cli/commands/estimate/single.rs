@@ -50,10 +50,11 @@ impl Estimate {
                     run.feed(self.time.data(setup.batch));
                     Some(run.answer(&clock.costs(), Asked { sources, expense }))
                 };
-                predict_timed(&model, (&setup, parallel.as_ref()), (clock, gpu), ask)?
+                predict_timed(&model, (&setup, parallel.as_ref()), (clock, gpu), ask)
             }
-            None => (predict(&model, &setup, parallel.as_ref(), gpu)?, None),
-        };
+            None => predict(&model, &setup, parallel.as_ref(), gpu).map(|report| (report, None)),
+        }
+        .map_err(|failure| self.launch.or_dry(failure))?;
         let gpus = parallel.map_or(1, |parallel| parallel.world);
         let target = target.map(|target| (target, standing.fit(&report, &target, gpus)));
         let mut many_lengths = None;
