@@ -2,7 +2,7 @@
 //!
 //! Sources: `c10/cuda/CUDACachingAllocator.cpp` of PyTorch 1.0 (`cached`), 1.4 (`reserved in total by PyTorch`),
 //! 1.8 (`allowed`), 2.1 (`this process has`), 2.2 (`private pools`); `c10/xpu/XPUCachingAllocator.cpp`;
-//! `aten/src/ATen/mps/MPSAllocator.mm`; `c10/core/impl/alloc_cpu.cpp`; ROCm's builds write HIP for CUDA.
+//! `c10/cuda/CUDAMallocAsyncAllocator.cpp` (a line for each figure); `aten/src/ATen/mps/MPSAllocator.mm`; `c10/core/impl/alloc_cpu.cpp`; ROCm's builds write HIP for CUDA.
 
 use super::site;
 use super::{Asker, Backend, OomMessage, Process};
@@ -12,11 +12,15 @@ use crate::paste::is_quoted;
 use crate::text::{line_of, one_line, window};
 
 /// Text that begins a message, and the component that failed. At each position the first match wins.
-const ANCHORS: [(&str, Asker); 19] = [
+const ANCHORS: [(&str, Asker); 20] = [
     ("CUDA out of memory", Asker::Allocator(Backend::Cuda)),
     ("HIP out of memory", Asker::Allocator(Backend::Hip)),
     ("XPU out of memory", Asker::Allocator(Backend::Xpu)),
     ("MPS backend out of memory", Asker::Allocator(Backend::Mps)),
+    (
+        "would exceed allowed memory. (out of memory)",
+        Asker::Allocator(Backend::Cuda),
+    ),
     ("CUBLAS_STATUS_ALLOC_FAILED", Asker::Cublas),
     ("HIPBLAS_STATUS_ALLOC_FAILED", Asker::Cublas),
     ("CUDNN_STATUS_ALLOC_FAILED", Asker::Cudnn),
@@ -138,7 +142,8 @@ fn read(body: &str, asker: Asker) -> OomMessage {
         .before(" already allocated")
         .or_else(|| body.before(" is allocated by PyTorch"))
         .or_else(|| body.before(" allocated by PyTorch"))
-        .or_else(|| body.after("MPS allocated: "));
+        .or_else(|| body.after("MPS allocated: "))
+        .or_else(|| body.beside("Currently allocated"));
     // PyTorch 1.0 to 1.3 print the cached memory beyond what tensors hold.
     let cached = body.before(" cached");
     let is_rest = |cached: &Amount| allocated.is_some_and(|allocated| cached.bytes < allocated.bytes);
@@ -148,12 +153,17 @@ fn read(body: &str, asker: Asker) -> OomMessage {
         device: body.device(),
         request: body
             .after("ried to allocate ")
-            .or_else(|| body.after("you tried to allocate ")),
+            .or_else(|| body.after("you tried to allocate "))
+            .or_else(|| body.beside("Requested")),
         total: body
             .after("total capacity of ")
             .or_else(|| body.after("total capacty of "))
-            .or_else(|| body.before(" total capacity")),
-        free: body.before(" is free").or_else(|| body.before(" free")),
+            .or_else(|| body.before(" total capacity"))
+            .or_else(|| body.beside("Device limit")),
+        free: body
+            .before(" is free")
+            .or_else(|| body.before(" free"))
+            .or_else(|| body.beside("Free (according to CUDA)")),
         reserved: body
             .before(" reserved in total by PyTorch")
             .or(cached.filter(|cached| !is_rest(cached))),
@@ -191,6 +201,13 @@ impl Body<'_> {
         self.text
             .match_indices(phrase)
             .find_map(|(at, _)| self.at(at + phrase.len()))
+    }
+
+    /// The amount behind a phrase, blanks and a colon.
+    fn beside(&self, phrase: &str) -> Option<Amount> {
+        let at = self.text.find(phrase)? + phrase.len();
+        let behind = self.text[at..].trim_start_matches([' ', ':']);
+        self.at(self.text.len() - behind.len())
     }
 
     fn at(&self, begin: usize) -> Option<Amount> {

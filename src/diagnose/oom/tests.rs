@@ -202,3 +202,18 @@ fn other_texts_hold_no_error() {
         assert!(all(text).is_empty(), "{text}");
     }
 }
+
+#[test]
+fn the_asynchronous_allocators_lines_are_read() {
+    let message = one(
+        "RuntimeError: Allocation on device 0 would exceed allowed memory. (out of memory)\n\
+         Currently allocated     : 14.20 GiB\nRequested               : 60.00 MiB\n\
+         Device limit            : 15.77 GiB\nFree (according to CUDA): 12.00 MiB\n\
+         PyTorch limit (set by user-supplied memory fraction)\n                        : 17179869184.00 GiB\n",
+    );
+    assert_eq!(message.asker, Asker::Allocator(Backend::Cuda));
+    assert_eq!(mib(message.allocated), Some(14541));
+    assert_eq!(mib(message.request), Some(60));
+    assert_eq!(mib(message.total), Some(16148));
+    assert_eq!(mib(message.free), Some(12));
+}
