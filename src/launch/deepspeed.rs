@@ -4,7 +4,7 @@ use serde_json::Map;
 
 use crate::autocast::autocast;
 use crate::draft::{Draft, SIZES_OF_TRAINER};
-use crate::processes::Processes;
+use crate::processes::{Processes, no_gpus};
 use crate::remark::Note;
 use crate::resolved::Resolved;
 use crate::tool::Tool;
@@ -35,7 +35,7 @@ pub(crate) fn engine(
     match processes.is_stated {
         true => {}
         // Each of several GPUs holds a share of what one holds.
-        false if stage > 0 => out.missing.push(Note::NoGpus.into()),
+        false if stage > 0 || draft.open_gpus.is_some() => out.missing.push(no_gpus(draft)),
         false => out.assumed.push(Note::OneGpu.into()),
     }
     let (open, mut zero): (Map<_, _>, Map<_, _>) =

@@ -125,8 +125,8 @@ pub(crate) struct Draft {
     pub video: [Option<f64>; 3],
     /// Processes of a machine, as a launcher is told.
     pub gpus: Option<u64>,
-    /// True if a launcher is told a number that no line holds.
-    pub has_open_gpus: Option<bool>,
+    /// What a launcher is told for a number that no line holds.
+    pub open_gpus: Option<String>,
     /// GPUs that a process may see.
     pub visible: Option<u64>,
     pub launcher: Option<Launcher>,
@@ -274,7 +274,7 @@ impl Draft {
             image_tokens: self.image_tokens.or(other.image_tokens),
             video: [0, 1, 2].map(|at| self.video[at].or(other.video[at])),
             gpus: self.gpus.or(other.gpus),
-            has_open_gpus: self.has_open_gpus.or(other.has_open_gpus),
+            open_gpus: self.open_gpus.or(other.open_gpus),
             visible: self.visible.or(other.visible),
             launcher: self.launcher.or(other.launcher),
             nodes: self.nodes.or(other.nodes),
@@ -314,7 +314,7 @@ impl Draft {
             "rank" => self.rank = Some(count(value)?),
             "gpus" => {
                 self.gpus = gpus(value)?;
-                self.has_open_gpus = Some(self.gpus.is_none());
+                self.open_gpus = value.as_str().filter(|_| self.gpus.is_none()).map(str::to_owned);
             }
             "nodes" => self.nodes = nodes(value)?,
             "pixels" => self.pixels = Some(count(value)?),

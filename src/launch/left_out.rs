@@ -392,7 +392,7 @@ pub(crate) fn of_samples(remark: &Remark) -> Option<LeftOut> {
         Note::FilledWithImages | Note::OneImage => (Aspect::Images, AtMost),
         Note::ImageOfItsOwnSize => (Aspect::Images, Unknown),
         Note::Thinker => (Aspect::Model, AtLeast),
-        Note::NoGpus => (Aspect::Strategy, Unknown),
+        Note::NoGpus | Note::OpenGpus => (Aspect::Strategy, Unknown),
         Note::Vllm => (Aspect::Beside, AtLeast),
         _ => return None,
     };

@@ -3,6 +3,7 @@
 use crate::deepspeed::zero_stage;
 use crate::draft::Draft;
 use crate::launcher::Launcher;
+use crate::remark::{Note, Remark};
 use crate::tool::Tool;
 
 /// Launcher of a tool whose files alone are given.
@@ -23,6 +24,14 @@ pub(crate) struct Processes {
     pub is_stated: bool,
     /// GPUs that each process uses.
     pub gpus_of_each: u64,
+}
+
+/// Says that the number of GPUs is not told, and what stands in its place.
+pub(crate) fn no_gpus(draft: &Draft) -> Remark {
+    match &draft.open_gpus {
+        Some(given) => Note::OpenGpus.with([("given", given.clone())]),
+        None => Note::NoGpus.into(),
+    }
 }
 
 /// Processes that a draft of a tool starts.

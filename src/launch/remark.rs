@@ -77,6 +77,7 @@ notes! {
     Fp16UnderBf16 = "fp16_under_bf16", "weights in fp16 under bf16 autocast";
     ScriptDefaults = "script_defaults", "options of the script have their defaults: give the command that starts it too, if it has other ones";
     NoGpus = "no_gpus", "how many GPUs share the run: give --world";
+    OpenGpus = "open_gpus", "the number of processes is {given}, which no line tells: give --world";
     GatheredAhead = "gathered_ahead", "FSDP1 gathers each block ahead of backward (BACKWARD_PRE); without, a run takes a block less";
     OwnLoop = "own_loop", "a loop of one's own: tensors that a Trainer keeps are not simulated on several GPUs";
     WrappedClasses = "wrapped_classes", "FSDP wraps {names}; the modules that transformers keeps whole are simulated, in towers too";

@@ -14,7 +14,7 @@ use crate::larger::{hold, loss_of, save_modules, stand_in};
 use crate::liger::liger;
 use crate::loss::OtherLoss;
 use crate::model_facts::ModelFacts;
-use crate::processes::{Processes, processes};
+use crate::processes::{Processes, no_gpus, processes};
 use crate::remark::{Note, Remark};
 use crate::resolved::Resolved;
 use crate::tool::Tool;
@@ -633,10 +633,10 @@ fn gpus((draft, tool): (&Draft, Tool), has_other_loss: bool, model: ModelFacts, 
     }
     match processes.is_stated {
         true => {}
-        false if draft.has_open_gpus == Some(true) => {
+        false if draft.open_gpus.is_some() => {
             out.put("strategy", "ddp");
             out.put("world", world);
-            out.missing.push(Note::NoGpus.into());
+            out.missing.push(no_gpus(draft));
         }
         false => out.assumed.push(Note::OneGpu.into()),
     }
@@ -675,7 +675,7 @@ fn fsdp((draft, tool): (&Draft, Tool), takes_images: bool, processes: Processes,
     out.put("strategy", strategy);
     out.put("world", processes.world);
     if !processes.is_stated {
-        out.missing.push(Note::NoGpus.into());
+        out.missing.push(no_gpus(draft));
     }
     if given.offloads == Some(true) {
         out.put("offload", true);

@@ -64,7 +64,10 @@ impl Launched {
     fn no_model(&self) -> String {
         let ways = "name one before it, or give --config with its config.json";
         match (&self.cut_off, &self.own_program) {
-            (Some(cut_off), _) => format!("--launch names no model: {cut_off}; {ways}"),
+            (Some(cut_off), Some(program)) => {
+                format!("--launch names no model ({program}; {cut_off}); {ways}, or run it dry: vramscope dry-run")
+            }
+            (Some(cut_off), None) => format!("--launch names no model: {cut_off}; {ways}"),
             (None, Some(program)) => {
                 format!("--launch names no model ({program}); {ways}, or run it dry: vramscope dry-run")
             }
