@@ -69,7 +69,9 @@ pub(super) fn build_with(tape: &Tape, model: &Model, setup: &Setup, params: fn(&
     if products.is_some() {
         tape.set_recast(Some(DType::F32));
     }
-    let builder = Builder::new(tape, trained).by_name(by_name(setup)).saving(settings.saved);
+    let builder = Builder::new(tape, trained)
+        .by_name(by_name(setup))
+        .saving(settings.saved);
     if is_loaded {
         tape.pause_follower();
     }
