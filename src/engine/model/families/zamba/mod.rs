@@ -193,6 +193,7 @@ fn model(b: &Builder, c: &ZambaConfig) -> Zamba2 {
         layers,
         norm: RmsNorm::new(b, "final_layernorm", c.hidden),
         rotary: None,
+        hands_positions: false,
     }
 }
 

@@ -18,6 +18,8 @@ pub(in crate::model::families) struct Zamba2 {
     pub layers: Vec<Numbered<Layer>>,
     pub norm: RmsNorm,
     pub rotary: Option<Rotary>,
+    /// True if layers are handed the positions, which their checkpoints then hold (Zamba 2).
+    pub hands_positions: bool,
 }
 
 /// Makes the model of Zamba 2.
@@ -55,6 +57,7 @@ impl Zamba2 {
             layers,
             norm,
             rotary,
+            hands_positions: true,
         }
     }
 }
@@ -82,8 +85,7 @@ impl MixedDecoder for Zamba2 {
             Some(rotary) => rotary.call(t, &embeds, &position_ids),
             None => (embeds.clone(), embeds.clone()),
         };
-        // Nor is any handed the positions.
-        let handed = self.rotary.is_some().then(|| position_ids.clone());
+        let handed = self.hands_positions.then(|| position_ids.clone());
         let shared = Rc::new(Shared {
             block: BlockContext {
                 attn: run.attn,
