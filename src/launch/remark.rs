@@ -61,6 +61,7 @@ notes! {
     OwnProgram = "own_program", "{script}: a program of its own, whose code decides what its options mean";
     CutOff = "cut_off", "line {line}: {why} ends the command, so that the shell does not pass it {options}";
     LongestSamples = "longest_samples", "every sample is as long as allowed: {seq} positions";
+    ImagesOfRows = "images_of_rows", "a row has the images of all samples that are packed into it: give those of a whole row";
     PaddedSamples = "padded_samples", "every sample has {seq} positions, as {tool} makes them";
     Bf16Weights = "bf16_weights", "weights are loaded in bf16, as most checkpoints have them";
     OneGpu = "one_gpu", "one GPU";

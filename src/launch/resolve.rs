@@ -333,6 +333,9 @@ fn batch(draft: &Draft, tool: Tool, model: ModelFacts, out: &mut Resolved) {
             None => out.missing.push(Note::NoLength.into()),
         },
     }
+    if tool == Tool::LlamaFactory && draft.pads_to_limit.is_some() && model.takes_images {
+        out.assumed.push(Note::ImagesOfRows.into());
+    }
     if tool == Tool::LlamaFactory {
         // Whatever the stage (`pad_to_multiple_of=8` in `llamafactory/train/*/workflow.py`, 0.9.5).
         out.put("pad_to_multiple_of", 8);

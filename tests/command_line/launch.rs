@@ -377,11 +377,12 @@ fn two_files_differ_by_what_their_tensors_and_the_rest_add_up_to() {
     }
 }
 
-/// A row of several samples has the images of all of them, so a figure with those of one bounds nothing.
+/// A row of several samples has the images of all of them. LLaMA-Factory's packed rows are full, so that those of a whole row are
+/// the run; of other rows a figure with those of one sample bounds nothing.
 #[test]
 fn rows_of_several_samples_are_bounded_where_they_are_full_of_images() {
-    let file = FILE.to_owned() + "packing: true\n";
-    let grade = |more: &[&str]| {
+    let grade = |line: &str, more: &[&str]| {
+        let file = FILE.to_owned() + line;
         let args = [
             "estimate",
             "--launch",
@@ -394,8 +395,11 @@ fn rows_of_several_samples_are_bounded_where_they_are_full_of_images() {
         let answer: Value = serde_json::from_str(&ran.stdout).unwrap_or_else(|error| panic!("{error}: {}", ran.stderr));
         answer["grade"].as_str().unwrap_or_default().to_owned()
     };
-    assert_eq!(grade(&[]), "at_most");
-    assert_eq!(grade(&["--image-sizes", "252x252"]), "dry_run");
+    assert_eq!(grade("packing: true\n", &[]), "at_most");
+    assert_eq!(grade("packing: true\n", &["--image-sizes", "252x252"]), "exact");
+    let neat = "neat_packing: true\nflash_attn: fa2\n";
+    assert_eq!(grade(neat, &[]), "at_most");
+    assert_eq!(grade(neat, &["--image-sizes", "252x252"]), "dry_run");
 }
 
 #[test]

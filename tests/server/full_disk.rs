@@ -77,7 +77,10 @@ fn a_spool_without_room_says_so_and_sends_nothing() {
     let output = command.output().expect("the binary runs");
     let said = String::from_utf8_lossy(&output.stderr);
     assert_eq!(output.status.code(), Some(1), "{said}");
-    assert!(said.contains("spool") && said.contains("nothing was sent"), "{said}");
+    assert!(
+        said.contains("spool") && said.contains("nothing was uploaded"),
+        "{said}"
+    );
     assert!(file.is_file());
     // No partially written record waits.
     let mut again = vramscope(scratch.folder());
