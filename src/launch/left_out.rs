@@ -129,6 +129,11 @@ impl LeftOut {
         self.what == Aspect::Length && self.given.is_some() && self.direction == Direction::AtMost
     }
 
+    /// Returns true for the images of rows into which samples are packed: those that a person gives may be of one sample alone.
+    pub fn is_of_packed_images(&self) -> bool {
+        self.what == Aspect::Images && self.given.is_some() && self.direction == Direction::AtMost
+    }
+
     /// Returns true for the number of GPUs that no line tells: with one that a person gives, nothing is left out.
     pub fn is_missing_gpus(&self) -> bool {
         self.what == Aspect::Strategy && self.given.is_none() && self.direction == Direction::Unknown
@@ -389,7 +394,7 @@ pub(crate) fn of_samples(remark: &Remark) -> Option<LeftOut> {
     let (what, direction) = match remark.note {
         Note::NoLength => (Aspect::Length, Unknown),
         Note::LongestSamples | Note::AllPositions => (Aspect::Length, AtMost),
-        Note::FilledWithImages | Note::OneImage => (Aspect::Images, AtMost),
+        Note::FilledWithImages | Note::OneImage | Note::ImagesOfRows => (Aspect::Images, AtMost),
         Note::ImageOfItsOwnSize => (Aspect::Images, Unknown),
         Note::Thinker => (Aspect::Model, AtLeast),
         Note::NoGpus | Note::OpenGpus => (Aspect::Strategy, Unknown),
@@ -398,7 +403,7 @@ pub(crate) fn of_samples(remark: &Remark) -> Option<LeftOut> {
     };
     Some(LeftOut {
         what,
-        given: None,
+        given: (remark.note == Note::ImagesOfRows).then(|| "packing".to_owned()),
         why: remark.to_string(),
         direction,
     })

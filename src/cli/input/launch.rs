@@ -179,14 +179,16 @@ fn left_out(resolved: &Resolved, flags: &SetupFlags, named: Named) -> Vec<LeftOu
     let is_held = resolved.case.contains_key(Setting::Beside.key());
     let is_open = is_held && (flags.names_batch() || flags.names_seq());
     let all = resolved.not_this_run.iter().filter(|left| !is_given(left)).cloned();
-    // With the images of one sample given, how many a row of several has is open.
+    // With the images of one sample given, how many a row of several has is open; a full row has no fewer.
+    let is_least = |left: &LeftOut| left.is_of_packed_images() && flags.names_images();
     let is_unbound = |left: &LeftOut| left.is_of_loss() && is_open || left.is_of_full_rows() && flags.names_images();
-    all.map(|left| match is_unbound(&left) {
-        true => LeftOut {
-            direction: Direction::Unknown,
-            ..left
-        },
-        false => left,
+    all.map(|left| {
+        let direction = match left.direction {
+            _ if is_unbound(&left) => Direction::Unknown,
+            _ if is_least(&left) => Direction::AtLeast,
+            direction => direction,
+        };
+        LeftOut { direction, ..left }
     })
     .collect()
 }
