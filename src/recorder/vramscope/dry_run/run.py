@@ -181,7 +181,7 @@ def follow(session: recording, loaders: Loaders, asked: int | None) -> None:
 
     def end_step() -> None:
         if asked is None and loaders.ahead.planned:
-            session.phases.wanted = loaders.ahead.planned
+            session.phases.last_step = loaders.ahead.planned
         end()
 
     session.phases.end_step = end_step  # type: ignore[method-assign]
