@@ -55,7 +55,7 @@ struct Launched {
     images: ImageRules,
     /// The program that they start, if its code decides what its options mean.
     own_program: Option<String>,
-    /// Where the command ends before its lines do.
+    /// Remark on the place where the shell ends the command although lines follow it, if it does.
     cut_off: Option<String>,
 }
 

@@ -114,8 +114,8 @@ impl SmallPools {
             bins.remove(&mut self.blocks, id);
             return Some(id);
         }
-        // What is left of a block is likely to be split by the next request of the same kind. As the loose block it
-        // changes its size in place, without moving from bin to bin.
+        // The next request of the same kind is likely to split the remainder of a block again. Kept as the loose block, it
+        // changes its size in place; in a bin, each split would move it to another one.
         if id != bins.loose {
             bins.remove_from_bin(&mut self.blocks, id);
             bins.insert(&mut self.blocks, id);

@@ -131,8 +131,8 @@ pub(crate) struct Support<'a> {
 }
 
 impl Support<'_> {
-    /// That of a model which takes token ids beside a tower that takes none, with linear layers of the usual names, and
-    /// of which Liger and the plans of several GPUs know nothing.
+    /// Support of most models: the whole model takes token ids and its tower none, linear layers have the usual names, and
+    /// neither Liger nor the plans of several GPUs know the model.
     pub const USUAL: Support<'static> = Support {
         main_inputs: MainInputs {
             model_takes_ids: true,

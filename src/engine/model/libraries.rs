@@ -11,7 +11,7 @@ pub enum AdapterMaps {
     Usual,
     /// `q_proj` to `down_proj`, beside experts whose fused weights peft adapts if they are named.
     BesideExperts,
-    /// The same, beside a router that is a linear layer, for which peft fails (PhiMoE).
+    /// `q_proj` to `down_proj`, beside such experts and a router that is a linear layer, for which peft fails (PhiMoE).
     BesideExpertsAndRouter,
     /// `q_proj` to `down_proj`, beside experts and a router that are not simulated with adapters: peft fails with
     /// `all-linear`, for which the router is a map like any other (Llama 4).

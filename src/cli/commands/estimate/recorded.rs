@@ -23,7 +23,7 @@ use crate::input::time_flags::TimeFlags;
 use crate::output::target::Target;
 use crate::output::{self, Format, JsonArray, terminal, text};
 
-/// What a run is compared with, and what lies outside of PyTorch's allocator.
+/// Card and time that a recorded run is held against, and bytes of the card outside PyTorch's allocator.
 struct Against<'a> {
     target: Option<Target>,
     outside: Bytes,

@@ -71,7 +71,8 @@ pub(crate) enum ChosenWeights {
     Sigmoids(SigmoidForm),
     /// Those of a router that the family's own block has (AFMoE).
     OfBlock,
-    /// The same, with experts that are multiplied one after the other, which takes rows of any width (Aria).
+    /// Those of a router that the family's own block has, before experts that are multiplied one after the other, as rows
+    /// of any width can be (Aria).
     OfBlockInTurn,
 }
 

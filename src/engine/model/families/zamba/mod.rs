@@ -134,7 +134,7 @@ fn layers(s: &Section) -> Result<Vec<bool>, ModelError> {
     Ok(layers)
 }
 
-/// Which layers have attention, by the file or by its period.
+/// Reads for each layer whether it has attention: from the list in the file, or from its period and offset.
 fn layers_of(s: &Section, count: u64) -> Result<Vec<bool>, ModelError> {
     let Some(types) = s.value("layers_block_type").or(s.value("layer_types")) else {
         let period = s.size_or("attn_layer_period", 6, limits::LAYERS)?;

@@ -15,7 +15,7 @@ pub struct Mamba2Config {
     pub in_bias: bool,
     /// True if the projection out of the mixer has a bias.
     pub out_bias: bool,
-    /// Where the gate is multiplied in.
+    /// Place of the gate's product, relative to the norm.
     pub gating: Gating,
     /// True if inputs are multiplied by a number, and projections by one for each element (Falcon H1).
     pub has_multipliers: bool,
