@@ -30,13 +30,17 @@ pub struct Diagnosis<'a> {
 struct WordedFinding {
     code: &'static str,
     confidence: Confidence,
+    /// Identifier of the row of the course that explains it.
     row: &'static str,
+    /// The conclusion, in one sentence.
     title: Sentence,
+    /// Numbers that support it.
     numbers: Vec<Sentence>,
-    /// Next steps: the action that a change of the setup carries out, if there is one, and the sentence.
+    /// Next steps: each a sentence, with the action whose simulated saving the page shows beside it, if it has one.
     next: Vec<(Option<Action>, Sentence)>,
     /// Lines of the text that show it.
     quotes: Vec<Quote>,
+    /// A part and its whole, which the page draws as a bar; of a share of time, both are in millionths.
     gauge: Option<(Bytes, Bytes)>,
 }
 
@@ -47,7 +51,7 @@ struct Shown<'a> {
     events: u32,
     peak: Bytes,
     peak_event: u32,
-    /// Categories in stacking order.
+    /// Categories in the order in which the page stacks them.
     categories: [Category; Category::ALL.len()],
     frames: &'a [String],
     steps: &'a [u32],
@@ -76,7 +80,7 @@ impl<'a> Diagnosis<'a> {
         let all: Vec<(&str, &Piece)> = understood
             .flat_map(|(name, pieces)| pieces.iter().map(move |piece| (name.as_str(), piece)))
             .collect();
-        // Summaries and recordings correspond one to one, in the same order.
+        // They correspond one to one with the recordings: both have an entry for each device of each snapshot, in the same order.
         let summaries = all.iter().filter_map(|(_, piece)| match &piece.evidence {
             Evidence::Snapshot(summary) => Some(&**summary),
             _ => None,

@@ -82,6 +82,7 @@ fn unshared(i18n: Words, why: Unshared) -> String {
     let message = why.to_string();
     let mut values = why.args;
     values.push(("message".into(), why.message));
+    // `filled_at` takes the values in the order of their names.
     sort_by_key(&mut values, |(name, _)| name.clone());
     let values: Vec<String> = values.into_iter().map(|(_, value)| value).collect();
     with_ways(i18n, message, i18n.filled_at(place, &values), &why.ways)

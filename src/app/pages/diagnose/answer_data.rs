@@ -36,11 +36,11 @@ pub struct Finding {
     pub title: Sentence,
     /// Numbers that support it.
     pub numbers: Vec<Sentence>,
-    /// Next steps: name of the action that a change carries out, if there is one, and sentence.
+    /// Next steps: each a sentence, with the action whose simulated saving is shown beside it, if it has one.
     pub next: Vec<(Option<String>, Sentence)>,
     /// Lines of the text that show it.
     pub quotes: Vec<Quote>,
-    /// A part and its whole, drawn as a gauge.
+    /// A part and its whole, drawn as a bar; of a share of time, both are in millionths.
     pub gauge: Option<(f64, f64)>,
 }
 

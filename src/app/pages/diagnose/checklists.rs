@@ -20,6 +20,8 @@ pub fn Checklists() -> impl IntoView {
     let i18n = use_i18n();
     let open = RwSignal::new(false);
     let book = RwSignal::new(None::<&'static Book>);
+    // The language that was asked for last. A course in another one, which arrives after the language was switched, must
+    // not take the place of the right one.
     let wanted = StoredValue::new(None::<Locale>);
     let marks = RwSignal::new(Marks::read(&preferences::read(KEPT).unwrap_or_default()));
     Effect::new(move || {

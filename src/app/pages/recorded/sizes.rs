@@ -26,7 +26,8 @@ const BATCH: &str = "batch";
 pub fn Sizes() -> impl IntoView {
     let i18n = use_i18n();
     let page = RecordedState::get();
-    // The facts come anew with every answer.
+    // The facts come anew with every answer, mostly with the same sizes: without the memo, each answer would build the
+    // fields anew, and one that a person types into would lose the focus.
     let sizes = Memo::new(move |_| {
         let facts = page.facts.get();
         facts.map(|facts| facts.sizes.clone()).unwrap_or_default()
@@ -59,7 +60,7 @@ fn entered(store: Store, size: &Size) -> String {
 
 /// Enters the text of a size.
 fn enter(store: Store, size: &Size, text: &str) {
-    // Signs that separate sizes in the address.
+    // Left out, since they separate sizes in the address: one inside a text would begin another size.
     let text: String = text.chars().filter(|c| !",，、= ".contains(*c)).collect();
     store.edit(|draft| set_size(draft, &size.name, &text));
 }
@@ -177,7 +178,8 @@ fn Choice(size: Size) -> impl IntoView {
     }
 }
 
-/// Step between values: the greatest common divisor of the distances between recorded ones.
+/// Step between values: the greatest common divisor of the distances between recorded ones, so that steps from the first
+/// one reach them all.
 fn step(recorded: &[u64]) -> u64 {
     let distances = recorded.windows(2).map(|pair| pair[1] - pair[0]);
     distances.reduce(gcd).unwrap_or(1).max(1)
