@@ -81,7 +81,7 @@ impl Plan {
         }
     }
 
-    /// The setup nearest to what was asked: the recommended one.
+    /// The setup nearest to what was asked: the recommended one, or else the first of the front, which is sorted by distance.
     pub fn nearest_fit(&self) -> Option<&Choice> {
         self.recommended.as_ref().or(self.front.first())
     }
@@ -116,7 +116,7 @@ pub struct Choice {
     pub parallel: Option<Parallel>,
     /// Samples per step over all GPUs.
     pub samples: u64,
-    /// Peak of live bytes.
+    /// Peak of live bytes: tensors in blocks of 512 bytes, added up without replaying the allocator.
     pub live: Bytes,
     /// Peak of allocated bytes over the first steps, replayed through the allocator; `None` if the setup was not
     /// replayed.
@@ -210,7 +210,7 @@ pub struct Nearest {
     pub parts: Vec<(String, Bytes)>,
 }
 
-/// One rung of the ladder.
+/// One step of [`Plan::ladder`]: a measure, and the peak with it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct LadderStep {
     /// Key of the changed setting; `None` for the asked setup.
@@ -222,7 +222,7 @@ pub struct LadderStep {
     /// Peak of allocated bytes of a step.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub peak: Option<Bytes>,
-    /// Change of the peak in bytes, relative to the last rung that was kept.
+    /// Change of the peak in bytes, relative to the last step that was kept.
     pub difference: i64,
     /// Phase of the peak with this measure.
     #[serde(skip_serializing_if = "Option::is_none")]

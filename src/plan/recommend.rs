@@ -41,7 +41,7 @@ pub struct Judge<'a> {
     pub space: &'a Space,
     /// The card.
     pub device: Option<&'static Device>,
-    /// Prices of operations, to estimate the time of a step.
+    /// Rates and measured kernels, to estimate the time of a step.
     pub costs: Option<&'a Costs<'a>>,
     /// Bytes that the allocator may reserve.
     pub limit: Bytes,

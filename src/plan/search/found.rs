@@ -15,7 +15,7 @@ pub struct Candidate {
     pub parallel: Option<Parallel>,
     /// Index of its input in the space.
     pub input: usize,
-    /// Peak of live bytes: the larger of a pass with the optimizer states, and the update.
+    /// Peak of live bytes: the higher one of forward and backward beside the optimizer states, and of the update.
     pub peak: Bytes,
     /// Estimated time of a step with all samples; `None` if the card's rates are unknown.
     pub time: Option<Seconds>,

@@ -13,8 +13,9 @@ impl Search<'_> {
         known.into_iter().any(|pass| pass.peak + update.states <= self.room)
     }
 
-    /// Index at which to start: the largest micro-batch of a similar class, except the one without gradients beside it,
-    /// which predicts nothing about the others.
+    /// Index at which to start: the largest micro-batch that fitted in a similar class. A micro-batch that holds all samples of
+    /// a step is left out: it is not accumulated, so its forward has no earlier gradients beside it, and whether it fits says
+    /// nothing about the others.
     pub(super) fn hint(&self, class: &Class, (optim, update): (Optimizer, &Update), batches: &[u64]) -> Option<usize> {
         let key = (class.setup.ckpt, class.setup.loss, optim);
         let (_, at) = self.hints.iter().find(|(known, _)| *known == key)?;

@@ -52,7 +52,7 @@ pub struct Question<'a> {
     pub space: Space,
     /// The card; `None` simulates on the reference card.
     pub device: Option<&'static Device>,
-    /// Prices of operations, to estimate the time of a step.
+    /// Rates and measured kernels, to estimate the time of a step.
     pub costs: Option<&'a Costs<'a>>,
     /// Limit on live bytes.
     pub room: Bytes,
@@ -67,11 +67,15 @@ pub struct Search<'a> {
     room: Bytes,
     recorder: Recorder<'a>,
     next: usize,
+    /// Recorded updates; `None` for one that cannot run.
     updates: Vec<(UpdateKey, Option<Update>)>,
+    /// Live bytes after a step without optimizer states, on one of several GPUs: what another optimizer leaves beyond them is
+    /// its states.
     bare: Vec<(UpdateKey, Bytes)>,
+    /// Live memory from which the update of every optimizer starts.
     update_inputs: Vec<(UpdateKey, UpdateInput)>,
-    /// Index of the largest micro-batch of the previous similar class, by the settings that affect it most and the
-    /// optimizer.
+    /// Index of the largest micro-batch that fitted in the last class with the same checkpointing and loss, for each
+    /// optimizer: where the next such class begins to look.
     hints: Vec<((Checkpointing, Loss, Optimizer), usize)>,
     /// Peaks of all recorded passes.
     peaks: Vec<Peak>,
@@ -153,7 +157,7 @@ impl<'a> Search<'a> {
         (self.next, self.space.passes())
     }
 
-    /// Decides the next class with every optimizer and micro-batch; returns false if there is none.
+    /// Decides the setups of the next class, with every optimizer and micro-batch; returns false if there is none.
     pub fn step(&mut self) -> bool {
         let Some(class) = self.class(self.next) else {
             return false;

@@ -76,7 +76,8 @@ fn a_search_for_as_many_as_fit_finds_what_looking_at_every_setup_finds() {
     finds_what_looking_at_every_setup_finds("gpt2", [256, 3], Freeze::NONE, samples, &[Entry::Precision]);
 }
 
-/// The larger micro-batch has no gradients beside it, and fits where the smaller one does not.
+/// With two samples a step, a micro-batch of two is not accumulated: no gradients of an earlier micro-batch lie beside its
+/// forward, so it fits where a micro-batch of one does not.
 #[test]
 fn a_search_over_one_micro_batch_finds_what_looking_at_every_setup_finds() {
     let samples = Samples::Effective(2);
