@@ -65,7 +65,7 @@ impl Inference {
     }
 }
 
-/// A model that does not train, with the recording of its pass.
+/// Result of an evaluation or a generation.
 #[derive(Debug, Clone)]
 pub struct Passed {
     /// Figures of the pass.
@@ -116,7 +116,8 @@ pub fn generate(model: &Model, setup: &Setup, new_tokens: u64, gpu: Gpu) -> Resu
             ways: vec![Change::set("images", "1")],
         });
     }
-    // Their states between two tokens are kept by other kernels than those of training.
+    // Most of these models are recurrent: between two tokens they keep a state, which other kernels update than those of
+    // training.
     if !model.absent_packages().is_empty() {
         return Err(SimulateError::NotSimulated {
             model: model.name.clone(),
@@ -132,9 +133,11 @@ pub fn generate(model: &Model, setup: &Setup, new_tokens: u64, gpu: Gpu) -> Resu
     })
 }
 
-/// Index of the event at which outputs are still held, and the cache's keys and values then.
+/// State of a pass before it drops its outputs.
 struct End {
+    /// Number of events up to then.
     held: usize,
+    /// Shapes and types of the cache's keys and values.
     cache: Vec<(Dims, DType)>,
 }
 
@@ -254,7 +257,8 @@ impl Pass {
         (output.loss, output.held)
     }
 
-    /// `GenerationMixin._sample`; returns the position at which the cache is longest.
+    /// `GenerationMixin._sample`; returns the number of events after the last token, when the cache is longest, or `None` if the
+    /// model does not generate.
     fn generate(&self, new_tokens: u64) -> Option<usize> {
         let t = &self.tape;
         let mut batch = self.batch();
@@ -294,7 +298,7 @@ struct Replay {
     block_bytes: BlockBytes,
 }
 
-/// Replays making the model, emptying the cache, and the pass, whose outputs are held up to event `held`.
+/// Replays the making of the model, then, from an empty cache, the pass, whose outputs are held up to event `held`.
 fn replay([build, pass]: [&[Event]; 2], held: usize, requests: Vec<u64>) -> Result<Replay, OutOfMemory> {
     let mut replayer = Replayer::new(requests.into_iter(), &[], CachingAllocator::new(Options::default()));
     replayer.build(build, &[build.len()])?;

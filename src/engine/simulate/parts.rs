@@ -43,17 +43,21 @@ impl Passes {
     }
 }
 
-/// Positions at which the parts of the recorded run begin and end.
+/// Numbers of events at which the parts of the recorded run begin and end.
+///
+/// The first step differs from those after it, since its update makes the optimizer states. So two steps are recorded; where
+/// both have the same forward and backward, these are recorded once.
 pub(super) enum Parts {
     /// One forward and backward, then two updates; the ends of the first update, the second, and the run.
     Shared { passes: Passes, ends: [usize; 3] },
-    /// Two whole steps, each with the ends of its update and of the step: what stays of the first makes the second one's
-    /// forward and backward different.
+    /// Two whole steps, each with the ends of its update and of the step: what the first leaves behind, such as gradients,
+    /// makes the second one's forward and backward different.
     Separate([(Passes, [usize; 2]); 2]),
 }
 
 impl Parts {
-    /// Renames states that an update after the first makes anew to one id, in the events of a run with these storages.
+    /// Gives optimizer states that each update allocates anew one id for all steps ([`rename`]), in the events of a run with
+    /// these storages.
     pub fn name_states(&self, events: &mut [Event], allocations: &Allocations) {
         match self {
             Self::Shared {
@@ -101,9 +105,14 @@ fn note<'a>(fates: &mut [Fate], events: impl IntoIterator<Item = &'a Event>) {
     }
 }
 
-/// Gives a state that the second update makes anew, dropping the first update's, a single id, so that each step after
-/// it replaces its own. `from` is the position at which such states were first made. States of a whole step are freed in
-/// another order than they are made in: those of one name and size belong together.
+/// Renames states of which the second update (`second`) allocates new ones and frees the first update's: old and new get one
+/// id, from event `from` on, before which no such state was made.
+///
+/// Steps after the second are replayed from its events. If these allocated a state under one id and freed it under another,
+/// the third step would free the same old one again, and each step would leave a state behind.
+///
+/// The n-th state that is freed belongs to the n-th that is allocated; with `by_name`, for a whole step, which frees in
+/// another order, to the one of the same name and size.
 fn rename(events: &mut [Event], from: usize, second: Range<usize>, (of, by_name): (&Allocations, bool)) {
     let end = second.end;
     let second = &events[second];
@@ -122,8 +131,6 @@ fn rename(events: &mut [Event], from: usize, second: Range<usize>, (of, by_name)
         sort_by_key(&mut old, name);
         sort_by_key(&mut new, name);
     }
-    // Later steps are replayed from the events of the second. If it allocated a state under one id and freed another,
-    // the third would free the same old one again, and each step would leave a state behind.
     let replaced: Vec<(StorageId, StorageId)> = old.into_iter().zip(new).collect();
     if replaced.is_empty() {
         return;
@@ -145,8 +152,8 @@ fn whole(events: &[Event], (passes, [update, end]): &(Passes, [usize; 2])) -> St
     }
 }
 
-/// Makes the first step with the first update, and the steps after it with the second. Updates and the run end at
-/// `ends`.
+/// Makes the first step with the first update, and the steps after it with the second. The last argument has the ends of both
+/// updates and of the run.
 fn shared(mut events: Vec<Event>, passes: &Passes, [first_update, second_update, end]: [usize; 3]) -> (Step, Step) {
     let mut repeated = Repeated::with_room(end - passes.start);
     let instants = [

@@ -23,8 +23,9 @@ impl Host {
         }
     }
 
-    /// Copies a gradient, of which this GPU keeps a part, to the host; at the end of a step after its norm is taken
-    /// (`set_norm_for_param_grad_in_gpu`, `async_inplace_copy_grad_to_fp32_buffer_from_gpu`).
+    /// Copies this GPU's part of a gradient, `own` elements, to the host in fp32, after its norm is taken and the gradient is
+    /// checked for overflow (`set_norm_for_param_grad_in_gpu`, `async_inplace_copy_grad_to_fp32_buffer_from_gpu`). Called in the
+    /// last micro-batch of a step only.
     pub fn copy(&mut self, t: &Tape, gradient: &Tensor, own: u64) {
         let part = part_of(t, gradient, own);
         self.norms.push(values::double_norm(t, &part));
@@ -32,8 +33,8 @@ impl Host {
         drop(t.empty([own], DType::F32, "gradient in fp32"));
     }
 
-    /// The GPU's share of an update that the host runs: the flag of overflows, and the sum of norms of each of the
-    /// `groups`.
+    /// What an update that the host runs takes on the GPU: the overflow flag, and for each of the `groups` of parameters
+    /// the sum of squared norms, both of which are reduced over the GPUs.
     pub fn step(&mut self, t: &Tape, groups: usize) {
         drop(t.empty([1], DType::U8, "overflow"));
         for _ in 0..groups {
