@@ -77,7 +77,8 @@ impl RoomFlags {
         self.gpu.is_some()
     }
 
-    /// Shape of the named card; of the reference card if none was named, or if the shape is unknown.
+    /// Multiprocessors and compute capability of the named card; those of the reference card if none was named, or if they are
+    /// unknown.
     ///
     /// # Errors
     /// If the card is unknown.

@@ -1,4 +1,4 @@
-//! Makes a model's modules: here the code of its family begins.
+//! Makes a model's modules, by the code of its family.
 
 use super::Model;
 use super::decoder::causal_lm::CausalLm;

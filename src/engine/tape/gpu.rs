@@ -1,6 +1,6 @@
 //! Properties of a GPU on which sizes of temporaries depend.
 
-/// Shape of a GPU.
+/// Size and compute capability of a GPU: what kernels choose their temporaries by.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Gpu {
     /// Streaming multiprocessors.

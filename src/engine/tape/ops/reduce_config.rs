@@ -1,4 +1,5 @@
-//! Configuration of reductions: how PyTorch spreads one over thread blocks, and the buffers through which these share partial results.
+//! Configuration of reductions: how PyTorch spreads one over thread blocks, and the buffers through which these share partial
+//! results.
 
 use super::super::gpu::Gpu;
 use super::super::misfit::MOST_BYTES;

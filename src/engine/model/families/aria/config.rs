@@ -21,17 +21,17 @@ pub struct AriaConfig {
     pub text: DecoderConfig,
     /// Hidden state of the tower that the queries attend to: 0 is its embedding.
     pub feature_layer: u64,
-    /// Queries of an image, by its patches.
+    /// Number of queries for an image, by its number of patches.
     pub queries: BTreeMap<u64, u64>,
 }
 
 impl AriaConfig {
-    /// Image tokens of an image; `None` if there are queries for another number of patches alone.
+    /// Image tokens of an image; `None` if the configuration has no number of queries for the tower's number of patches.
     pub fn image_tokens(&self) -> Option<u64> {
         self.queries.get(&self.vision.grid.patches()).copied()
     }
 
-    /// Entries of the table of queries.
+    /// Rows of the learned queries: as many as the most that an image may have.
     pub fn most_queries(&self) -> u64 {
         self.queries.values().copied().max().unwrap_or(0)
     }
@@ -56,7 +56,7 @@ impl AriaConfig {
     }
 }
 
-/// Reads how many queries images of how many patches have.
+/// Reads the number of queries for each number of patches.
 fn queries(s: &Section) -> Result<BTreeMap<u64, u64>, ModelError> {
     let key = "projector_patch_to_query_dict";
     let Some(given) = s.value(key) else {

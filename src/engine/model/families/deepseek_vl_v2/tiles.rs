@@ -1,10 +1,10 @@
 //! Fitting of images to tiles (`select_best_resolution` of `processing_deepseek_vl_v2.py`).
 
-/// Images of a sample up to which each is cut into tiles.
+/// Most images of a sample that are cut into tiles; in a sample with more, each image is one tile.
 pub const MOST_CUT: usize = 2;
 
-/// Width and height in pixels of the candidate that keeps the most of an image of `[height, width]` pixels, and among those
-/// that keep as much the smallest.
+/// Width and height in pixels of the candidate that keeps the most pixels of an image of `[height, width]` when it is scaled to
+/// fit in; of several that keep as many, the one that wastes the fewest.
 pub fn fitted([height, width]: [u64; 2], candidates: &[[u64; 2]]) -> [u64; 2] {
     let (mut best, mut most, mut least) = ([0, 0], 0, u64::MAX);
     for &[across, down] in candidates {

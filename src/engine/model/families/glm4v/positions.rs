@@ -20,6 +20,9 @@ impl LearnedPositions {
     }
 
     /// Adds each patch's position to `embeddings` [patches, width]; `lengths` are the patches of each image.
+    ///
+    /// Names that begin with `_` are variables of the Python forward: nothing reads them here, but the tensors live until it
+    /// returns.
     pub fn added(&self, t: &Tape, embeddings: &Tensor, lengths: &Tensor) -> Tensor {
         let (patches, width) = (embeddings.size(0), embeddings.size(1));
         let square = t.view(&self.weight, [self.side, self.side, width]);

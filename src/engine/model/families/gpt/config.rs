@@ -10,7 +10,7 @@ pub enum AttentionForm {
         /// True if all query heads share one head of keys and values.
         multi_query: bool,
     },
-    /// Eager attention whose blocks mask by tables of their own (GPT-Neo).
+    /// Eager attention, each block of which has a causal mask of its own, the buffer `bias` (GPT-Neo).
     Tables {
         /// For each block, true if it sees a window only.
         local: Vec<bool>,

@@ -7,7 +7,7 @@ use crate::model::ModelError;
 use crate::model::config::section::Section;
 use crate::model::config::{Activation, limits};
 
-/// Reads `attention_types`, such as `[[["global", "local"], 12]]`: for each block, if it sees a window only.
+/// Reads `attention_types`, such as `[[["global", "local"], 12]]`: for each block, true if it sees only a window.
 fn local_blocks(s: &Section, layers: u64) -> Result<Vec<bool>, ModelError> {
     let key = "attention_types";
     let Some(given) = s.value(key) else {
@@ -41,7 +41,7 @@ fn local_blocks(s: &Section, layers: u64) -> Result<Vec<bool>, ModelError> {
     }
 }
 
-/// Reads GPT-Neo: GPT-2 with linear layers, of whose blocks some see a window.
+/// Reads GPT-Neo: GPT-2 with linear layers in place of `Conv1D`, some of whose blocks see only a window.
 pub(super) fn read(s: &Section) -> Result<GptConfig, ModelError> {
     let hidden = s.size("hidden_size", 2048, limits::WIDTH)?;
     let heads = s.size_of_either(["num_heads", "num_attention_heads"], 16, limits::HEADS)?;

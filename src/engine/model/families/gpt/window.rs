@@ -1,4 +1,4 @@
-//! GPT-Neo's attention, which masks by tables of its own.
+//! GPT-Neo's attention, each block of which has a causal mask of its own, the buffer `bias`.
 
 use super::attention::{Attend, BlockContext};
 use super::config::{Dropouts, GptConfig};

@@ -50,6 +50,7 @@ impl Vision {
         let segments = Rc::new(Segments::of_frames(layout, cu_seqlens(t, sizes)));
         // Where nothing is merged, all blocks run in a call that has the embeddings as its argument.
         let argument = self.merges_after.is_none().then(|| embedded.clone());
+        // The merged sizes are a variable of the tower's forward, which lives until that returns.
         let mut held = Vec::new();
         let (h, segments) = self
             .blocks
@@ -86,6 +87,8 @@ impl Vision {
     fn position_ids(&self, t: &Tape, layout: &Layout) -> Tensor {
         let boundaries = t.empty([boundaries(self.side)], DType::F32, "boundaries");
         let mut parts = Vec::with_capacity(layout.images().len());
+        // `h_coords`, `w_coords`, `bucket_h` and `bucket_w`: Python's variables outlive an iteration, so each of these is
+        // freed only when the next image's takes its place.
         let mut variables: [Option<Tensor>; 4] = [None, None, None, None];
         for image in layout.images() {
             let sides = [image.rows, image.columns];
@@ -122,7 +125,7 @@ pub fn cu_seqlens(t: &Tape, sizes: &Tensor) -> Tensor {
     padded
 }
 
-/// `len(torch.arange(1 / side, 1.0, 1 / side))`: rounding decides if the last one counts.
+/// `len(torch.arange(1 / side, 1.0, 1 / side))`, computed in floating point as PyTorch does: for some sides rounding adds one.
 fn boundaries(side: u64) -> u64 {
     let step = 1.0 / side as f64;
     ((1.0 - step) / step).ceil() as u64

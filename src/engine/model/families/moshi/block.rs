@@ -1,4 +1,4 @@
-//! A block: attention, whose maps are modules within modules, and a gated MLP.
+//! A block: attention, each projection of which is a `MoshiLinear` around a linear layer, and a gated MLP.
 
 use super::MoshiConfig;
 use crate::dtype::DType;

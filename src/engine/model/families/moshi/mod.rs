@@ -1,4 +1,4 @@
-//! Moshi's language model of text (`transformers/models/moshi`).
+//! Moshi's language model of text, `MoshiForCausalLM` (`transformers/models/moshi`), without its audio codec and depth decoder.
 
 mod block;
 mod stack;
@@ -20,14 +20,14 @@ static FACTS: Facts = Facts {
     use_cache: UseCache::OfText,
 };
 
-/// Moshi: a decoder like Llama's whose attention makes its own rotary tables, without what it reads sound by.
+/// Moshi's language model of text: a decoder like Llama's, each attention of which computes its own cosines and sines.
 #[derive(Debug, Clone, PartialEq)]
 pub struct MoshiConfig {
-    /// Outputs of the head; the table of tokens has one entry more.
+    /// Outputs of the head; the token embedding has one row more.
     pub vocab: u64,
     /// Width of the residual stream.
     pub hidden: u64,
-    /// Elements that the first map of an MLP makes: half are gates.
+    /// Output width of an MLP's first linear layer, one half of which gates the other (`ffn_dim`).
     pub fused: u64,
     /// Blocks.
     pub layers: u64,

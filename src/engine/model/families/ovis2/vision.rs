@@ -69,8 +69,8 @@ impl Ovis2Vision {
         }
     }
 
-    /// Pixels [images, channels, side, side] → probabilities of visual words [images, tokens, words], and the features
-    /// that they are of.
+    /// Pixels [images, channels, side, side] → probabilities of visual words [images, tokens, words], and the features from
+    /// which the head computes them.
     pub fn forward(&self, t: &Tape, run: &Run, pixels: &Tensor) -> (Tensor, Tensor) {
         let last = t.scope("transformer", || self.transform(t, run, pixels));
         let features = self.merged(t, last.clone());
@@ -94,7 +94,7 @@ impl Ovis2Vision {
         out
     }
 
-    /// Each square of patches becomes one position.
+    /// Joins the features of each square of `stride` by `stride` patches into one position.
     fn merged(&self, t: &Tape, x: Tensor) -> Tensor {
         let n = self.stride;
         if n == 1 {
@@ -102,7 +102,7 @@ impl Ovis2Vision {
         }
         let [images, patches, hidden] = [x.size(0), x.size(1), x.size(2)];
         let side = patches.isqrt();
-        // A pad of nothing copies.
+        // `F.pad` copies even where it pads by 0.
         let mut h = t.pad_end(&x, 1, 0);
         drop(x);
         h = t.reshape(&h, [images, side / n, n, side / n, n, hidden]);

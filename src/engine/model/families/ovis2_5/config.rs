@@ -67,7 +67,7 @@ impl Ovis25Config {
         for key in ["preserve_original_pe", "use_rope"] {
             vit.only(key, "true: other positions are not simulated", |given| given == true)?;
         }
-        // Null is all blocks; any text names some, and the others see windows.
+        // Null means that all blocks see whole images. With anything else, blocks that it does not name see windows.
         vit.only(
             "fullatt_block_indexes",
             "null: attention within windows is not simulated",

@@ -23,7 +23,8 @@ pub struct Qwen3OmniConfig {
     pub text: DecoderConfig,
 }
 
-/// `Qwen3OmniMoeTextConfig`: Qwen3-MoE without windows.
+/// `Qwen3OmniMoeTextConfig`: Qwen3-MoE without windows. Its defaults are those of the class, its vocabulary of 3584 too, which
+/// no checkpoint has.
 static TEXT: DecoderFamily = DecoderFamily {
     defaults: DecoderDefaults {
         vocab: 3584,

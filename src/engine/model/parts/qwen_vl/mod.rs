@@ -1,4 +1,5 @@
-//! Parts of vision towers over patches in one row, of Qwen-VL and its kin, and the model around such a tower.
+//! Parts of vision towers that take the patches of all images as one sequence, as Qwen2-VL's does, and the model around such
+//! a tower.
 
 mod attention;
 mod batch;
