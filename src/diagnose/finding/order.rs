@@ -7,8 +7,9 @@ use crate::kind;
 pub fn order(findings: &mut Vec<Finding>) {
     explain(findings);
     let mut seen: Vec<&'static str> = Vec::new();
+    // Of equal findings the most certain has to come first: it is the one that stays.
     findings.sort_by_key(|finding| (finding.confidence, std::cmp::Reverse(finding.rank())));
-    // Messages of several devices or tries say the same once.
+    // Several devices, or several attempts, leave the same message: such a finding is shown once.
     findings.retain(|finding| {
         let code = finding.cause.code();
         let is_once = matches!(
@@ -56,7 +57,8 @@ fn explain(findings: &mut Vec<Finding>) {
     };
     if !findings.iter().any(is_told) {
         if findings.iter().any(is_suggested) {
-            // What may have filled the card comes before that it is full.
+            // That the card is full is no explanation where something may have filled it: it becomes one possibility among
+            // these, ordered by rank.
             let full = findings
                 .iter_mut()
                 .filter(|finding| matches!(finding.cause, Cause::OutOfCapacity { .. }));
@@ -77,7 +79,7 @@ fn explain(findings: &mut Vec<Finding>) {
     });
     for finding in findings.iter_mut() {
         if matches!(finding.cause, Cause::OutOfCapacity { .. }) {
-            // The numbers stay; what to do follows from the cause.
+            // The numbers stay, but the steps against a full card give way to those against its cause.
             finding.confidence = Confidence::Note;
             finding.steps.clear();
         }
@@ -85,7 +87,8 @@ fn explain(findings: &mut Vec<Finding>) {
 }
 
 impl Finding {
-    /// Order among findings of one confidence: the more specific one is higher.
+    /// Order among findings of one confidence: the more specific one is higher. Findings that code makes are ranked on the
+    /// same scale as those of the files in `kinds`.
     pub(super) fn rank(&self) -> u8 {
         match &self.cause {
             Cause::Known { kind, .. } => kind::named(kind).map_or(0, |(_, kind)| kind.rank),

@@ -9,43 +9,44 @@ use crate::amount::unit;
 /// Lines and steps at which each key occurred.
 #[derive(Debug, Default)]
 pub struct Wordings {
-    /// Occurrences by series.
-    met: Vec<Met>,
+    /// By index of the series.
+    occurrences: Vec<Occurrences>,
 }
 
 /// Lines and steps at which one key occurred.
 #[derive(Debug, Clone, Default)]
-struct Met {
+struct Occurrences {
     /// Lines of its points, until these are thinned.
     lines: Vec<usize>,
     /// Steps named in its lines.
     steps: BTreeSet<u64>,
     /// Number of its lines that named a step.
     with_step: usize,
-    /// Bit set of the series that occurred in the same line.
+    /// Bit set of the other series that occurred in the same line as this one.
     beside: u32,
 }
 
 // `beside` has one bit for each series.
 const _: () = assert!(MOST_SERIES <= 32);
 
-/// Number of lines beyond which a series keeps its own key.
+/// Number of lines from which on a series keeps its own key: its lines and steps are not kept beyond, so that it cannot be told
+/// whether they are another's too.
 const MOST_LINES: usize = 10_000;
 
 impl Wordings {
     /// Records that a line had readings of these series, and the step that it named.
-    pub fn met(&mut self, line: usize, series: &[usize], step: Option<u64>) {
+    pub fn record(&mut self, line: usize, series: &[usize], step: Option<u64>) {
         let all = series.iter().fold(0, |all, &at| all | 1 << at);
         for &at in series {
-            if self.met.len() <= at {
-                self.met.resize(at + 1, Met::default());
+            if self.occurrences.len() <= at {
+                self.occurrences.resize(at + 1, Occurrences::default());
             }
-            let met = &mut self.met[at];
-            met.beside |= all & !(1 << at);
-            if met.lines.len() < MOST_LINES {
-                met.lines.push(line);
-                met.steps.extend(step);
-                met.with_step += usize::from(step.is_some());
+            let own = &mut self.occurrences[at];
+            own.beside |= all & !(1 << at);
+            if own.lines.len() < MOST_LINES {
+                own.lines.push(line);
+                own.steps.extend(step);
+                own.with_step += usize::from(step.is_some());
             }
         }
     }
@@ -53,30 +54,31 @@ impl Wordings {
     /// Merges series of one meaning if they can be one quantity: they never share a line or a step, and either all of
     /// them name steps or none does.
     pub fn merge(mut self, series: Vec<Series>) -> Vec<Series> {
-        let mut out: Vec<(Series, Met)> = Vec::new();
-        let mut of: Vec<u32> = Vec::new();
+        let mut out: Vec<(Series, Occurrences)> = Vec::new();
+        // For each of `out`, the bit set of the series merged into it.
+        let mut merged: Vec<u32> = Vec::new();
         for (at, series) in series.into_iter().enumerate() {
-            let met = self.met.get_mut(at).map(std::mem::take).unwrap_or_default();
+            let own = self.occurrences.get_mut(at).map(std::mem::take).unwrap_or_default();
             let same = (0..out.len()).find(|&known| {
-                let (kept, kept_met) = &out[known];
+                let (kept, of_kept) = &out[known];
                 meaning(&kept.key) == meaning(&series.key)
-                    && met.beside & of[known] == 0
-                    && kept_met.is_all()
-                    && met.is_all()
-                    && kept_met.has_steps() == met.has_steps()
-                    && kept_met.steps.is_disjoint(&met.steps)
-                    && kept.is_whole(kept_met)
-                    && series.is_whole(&met)
+                    && own.beside & merged[known] == 0
+                    && of_kept.is_complete()
+                    && own.is_complete()
+                    && of_kept.has_steps() == own.has_steps()
+                    && of_kept.steps.is_disjoint(&own.steps)
+                    && kept.is_whole(of_kept)
+                    && series.is_whole(&own)
             });
             match same {
                 Some(known) => {
-                    of[known] |= 1 << at;
-                    let (kept, kept_met) = &mut out[known];
-                    kept.take(kept_met, series, met);
+                    merged[known] |= 1 << at;
+                    let (kept, of_kept) = &mut out[known];
+                    kept.take(of_kept, series, own);
                 }
                 None => {
-                    of.push(1 << at);
-                    out.push((series, met));
+                    merged.push(1 << at);
+                    out.push((series, own));
                 }
             }
         }
@@ -84,11 +86,13 @@ impl Wordings {
     }
 }
 
-impl Met {
-    fn is_all(&self) -> bool {
+impl Occurrences {
+    /// Returns true if no line was left out.
+    fn is_complete(&self) -> bool {
         self.lines.len() < MOST_LINES
     }
 
+    /// Returns true if every line named a step.
     fn has_steps(&self) -> bool {
         self.with_step == self.lines.len()
     }
@@ -96,28 +100,29 @@ impl Met {
 
 impl Series {
     /// Returns true if every point comes from one line, none thinned away.
-    fn is_whole(&self, met: &Met) -> bool {
-        self.points.len() == met.lines.len()
+    fn is_whole(&self, own: &Occurrences) -> bool {
+        self.points.len() == own.lines.len()
     }
 
     /// Adds the points of another key, in the order of the log.
-    fn take(&mut self, met: &mut Met, other: Self, others: Met) {
-        let has_steps = met.has_steps();
-        let own = met.lines.drain(..).zip(self.points.drain(..));
-        let mut all: Vec<_> = own.chain(others.lines.into_iter().zip(other.points)).collect();
+    fn take(&mut self, own: &mut Occurrences, other: Self, others: Occurrences) {
+        let has_steps = own.has_steps();
+        let points = own.lines.drain(..).zip(self.points.drain(..));
+        let mut all: Vec<_> = points.chain(others.lines.into_iter().zip(other.points)).collect();
         all.sort_by_key(|&(line, _)| line);
         if !has_steps {
             // Points without steps were numbered separately for each key.
             (1..).zip(&mut all).for_each(|(step, (_, point))| point.step = step);
         }
-        (met.lines, self.points) = all.into_iter().unzip();
-        met.steps.extend(others.steps);
-        met.with_step += others.with_step;
+        (own.lines, self.points) = all.into_iter().unzip();
+        own.steps.extend(others.steps);
+        own.with_step += others.with_step;
         self.is_unit_guessed |= other.is_unit_guessed;
     }
 }
 
-/// Meaning of a key: its rank, and the words that say more than "device memory in use".
+/// Meaning of a key: 0 for memory in use, 1 for reserved and 2 for peak memory, and the words that say more than that. Series
+/// whose keys differ only in words such as `gpu` and `mem` have one meaning.
 fn meaning(key: &str) -> (u8, Vec<&str>) {
     const SAME: [&str; 28] = [
         "gpu",
@@ -149,7 +154,7 @@ fn meaning(key: &str) -> (u8, Vec<&str>) {
         "ca",
         "total",
     ];
-    let rank = match key {
+    let kind = match key {
         key if key.contains("max") || key.contains("peak") => 2,
         key if key.contains("reserved") || key.contains("cached") => 1,
         key if words(key).any(|word| word == "ca") => 1,
@@ -158,7 +163,7 @@ fn meaning(key: &str) -> (u8, Vec<&str>) {
     let rest = words(key).filter(|word| !SAME.contains(word) && unit(word).is_none());
     let mut rest: Vec<&str> = rest.collect();
     rest.sort_unstable();
-    (rank, rest)
+    (kind, rest)
 }
 
 fn words(key: &str) -> impl Iterator<Item = &str> {

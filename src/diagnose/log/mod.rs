@@ -61,7 +61,7 @@ pub(super) fn find(text: &str) -> Option<Piece> {
             .into_iter()
             .filter_map(|reading| log.put(reading, read.step, read.length))
             .collect();
-        wordings.met(i + 1, &keys, read.step);
+        wordings.record(i + 1, &keys, read.step);
     }
     log.series = wordings.merge(log.series);
     log.series

@@ -4,7 +4,7 @@ use std::sync::LazyLock;
 
 use aho_corasick::AhoCorasick;
 
-/// Keys of data sets and chat logs whose values are somebody's words.
+/// Keys of data sets and chat logs whose values are text that somebody wrote.
 const KEYS: [&str; 14] = [
     "content",
     "text",
@@ -22,7 +22,7 @@ const KEYS: [&str; 14] = [
     "rejected",
 ];
 
-/// Marks before a sample that a tool prints.
+/// Marks before the text of a sample that a tool prints, as ms-swift does before it trains; the last begins a message in ChatML.
 const PRINTED: [&str; 5] = ["[INPUT]", "[LABELS]", "[INPUT_IDS]", "[LABELS_IDS]", "<|im_start|>"];
 
 /// Everything after which text of the data begins.
