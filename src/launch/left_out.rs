@@ -1,4 +1,5 @@
-//! What the setup of a launch leaves out of the run, and what an estimate without it is of the run's own figure.
+//! What the setup of a launch leaves out of the run, and whether an estimate without it is an upper or a lower bound of what the
+//! run needs, or none.
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -8,7 +9,7 @@ use crate::keys::NotSimulated;
 use crate::remark::{Note, Remark};
 use crate::values::is_like_flash;
 
-/// What an estimate is of the run's own figure, if something is left out of it.
+/// How the memory that the run needs compares with an estimate that leaves something out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Direction {
@@ -22,7 +23,7 @@ pub enum Direction {
     AnotherRun,
 }
 
-/// How a figure stands to the run that was given.
+/// How an estimate's figure compares with what the run that was given needs, with all that the estimate leaves out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Grade {
@@ -93,12 +94,12 @@ pub struct LeftOut {
     pub given: Option<String>,
     /// What the run has and the estimate has not, or why it is not simulated, in English.
     pub why: String,
-    /// What the estimate without it is of the run's own figure.
+    /// How the memory that the run needs compares with an estimate without it.
     pub direction: Direction,
 }
 
 impl LeftOut {
-    /// That a larger model stands in for that of the run.
+    /// Says that a larger model stands in for that of the run.
     pub fn of_larger_model(why: &str) -> Self {
         Self {
             what: Aspect::Model,
@@ -149,9 +150,9 @@ impl LeftOut {
         self.what == Aspect::Beside && self.given.is_none()
     }
 
-    /// Returns true for what is assumed beside something that is left out, so that no bound holds: alone it leaves nothing
-    /// out.
-    pub fn is_blurring(&self) -> bool {
+    /// Returns true for an assumption that is listed only beside something that is left out, where it keeps bounds from holding:
+    /// by itself it leaves nothing out.
+    pub fn is_assumption(&self) -> bool {
         let is_assumed = self.given.is_none() && self.direction == Direction::Unknown;
         is_assumed && self.what == Aspect::Loss
     }
@@ -194,12 +195,12 @@ struct Layers {
     world: u64,
 }
 
-/// The document of an estimate, with what it is of the run that was given.
+/// The JSON document of an estimate, with how it compares with the run that was given.
 #[derive(Debug, Serialize)]
 pub struct Graded<'a, D> {
     #[serde(flatten)]
     estimate: D,
-    /// How GPUs share the run, where the estimate is of one that holds what several do.
+    /// GPUs over which the run spreads its layers, where the estimate is of one GPU that holds all of them.
     #[serde(rename = "parallel", skip_serializing_if = "Option::is_none")]
     layers: Option<Layers>,
     grade: Grade,
@@ -220,7 +221,7 @@ impl<'a, D> Graded<'a, D> {
         }
     }
 
-    /// The same of a run whose layers are spread over so many GPUs.
+    /// The same for a run whose layers are spread over `gpus` GPUs, if it is one.
     #[must_use]
     pub fn over(self, gpus: Option<u64>) -> Self {
         let layers = gpus.map(|world| Layers {
@@ -230,7 +231,7 @@ impl<'a, D> Graded<'a, D> {
         Self { layers, ..self }
     }
 
-    /// The same with what is known of its lengths: of a lower end too.
+    /// The same with the bounds that follow from the lengths of samples.
     #[must_use]
     pub fn with(self, lengths: OfLengths) -> Self {
         Self {
@@ -242,8 +243,8 @@ impl<'a, D> Graded<'a, D> {
 }
 
 impl Grade {
-    /// Grade of an estimate that leaves this out. Of things in both directions, or in one that is not known, there is no
-    /// bound.
+    /// Grade of an estimate that leaves this out. If some of it raises what the run needs and some lowers it, or for some nobody
+    /// knows, the estimate bounds nothing.
     pub fn of(left_out: &[LeftOut]) -> Self {
         let all = |wanted: Direction| left_out.iter().all(|left| left.direction == wanted);
         match left_out {
@@ -257,7 +258,7 @@ impl Grade {
     /// The verdict on the run that follows from the verdict on its figure; `None` if the run may lie on the other side.
     ///
     /// A run that needs at most as much as its figure fits where the figure does; one that needs at least as much runs out
-    /// of memory where the figure does. That a run is tight is known of a whole figure alone.
+    /// of memory where the figure does. Only an exact figure tells that a run is tight.
     pub const fn settles(self, verdict: Verdict) -> Option<Verdict> {
         match (verdict, self) {
             (_, Self::Exact) | (Verdict::Fits, Self::AtMost | Self::Between) | (Verdict::Oom, Self::AtLeast) => {
@@ -267,7 +268,7 @@ impl Grade {
         }
     }
 
-    /// The same of a bound that has a lower end too.
+    /// The same with the bounds that follow from the lengths of samples: with a lower one too, an upper bound becomes a range.
     #[must_use]
     pub const fn with(self, lengths: OfLengths) -> Self {
         match (self, lengths.least) {
@@ -277,10 +278,10 @@ impl Grade {
     }
 }
 
-/// An aspect, and what an estimate without it is.
+/// An aspect of the run that is left out, and how what the run needs compares with an estimate without it.
 pub(crate) type Effect = (Aspect, Direction);
 
-/// Effect of what no table tells.
+/// Effect of leaving out what no table lists.
 pub(crate) const NOT_KNOWN: Effect = (Aspect::Setting, Direction::Unknown);
 
 /// Rows of the table: a key, `=` and a name of the draft, or `!` and a reason; an aspect; a direction.
@@ -347,24 +348,24 @@ pub(crate) fn of_knob(knob: &str, value: &Value) -> Effect {
 fn of_remark(remark: &Remark) -> Effect {
     use Direction::{AnotherRun, AtLeast, AtMost, Unknown};
     match remark.note {
-        // More samples, logits and models than the run has.
+        // The estimate has more samples, logits or models than the run.
         Note::LargerLoss | Note::LossWithoutLogits => (Aspect::Loss, AtMost),
         Note::NoVocabulary => (Aspect::Loss, Unknown),
         Note::OtherModel => (Aspect::Beside, Unknown),
         Note::Generation => (Aspect::Generation, Unknown),
         Note::TablesBeside => (Aspect::Tuner, AtMost),
         Note::ModulesBeside => (Aspect::Tuner, AtLeast),
-        // Each keeps a part of what the model's own operations keep.
+        // The run's kernels keep only a part of what the simulated operations keep for backward.
         Note::LigersModel | Note::NoFlashAttention => (Aspect::Kernels, AtMost),
         Note::Fp32ForFp16 | Note::ComputeIn4Bits | Note::Fp32IsCovered => (Aspect::Precision, AtMost),
         Note::ScalesAreCovered => (Aspect::Quantization, AtMost),
         Note::LossIn4Bits => (Aspect::Loss, AtMost),
         Note::OtherOptimizer => (Aspect::Optimizer, Unknown),
-        // One parameter after another, with one tensor of its size.
+        // It updates one parameter after another, each with one temporary tensor of its size.
         Note::OlderAdamw => (Aspect::Optimizer, AtMost),
-        // Adapters are added to all parts in their place.
+        // The estimate has adapters in all parts instead.
         Note::TargetsInLanguage | Note::TargetsNotInConnector | Note::TargetsInOnePart => (Aspect::Tuner, AtMost),
-        // Weights that are cast to fp32 here stay as they are there.
+        // The estimate casts weights to fp32 that the tool leaves in their type.
         Note::QloraOfTool => (Aspect::Quantization, AtMost),
         Note::SingleQuantization => (Aspect::Quantization, AtLeast),
         Note::FewBits => (Aspect::Quantization, AtMost),
@@ -372,7 +373,7 @@ fn of_remark(remark: &Remark) -> Effect {
         Note::EightBits => (Aspect::Quantization, AtMost),
         Note::EightBitsOpen => (Aspect::Quantization, Unknown),
         Note::QuantizedInFull => (Aspect::Quantization, Unknown),
-        // Fewer parts are frozen in its place.
+        // The estimate freezes fewer parts.
         Note::FreezingParts => (Aspect::Tuner, AtMost),
         Note::Bf16UnderFp16 | Note::Fp16UnderBf16 | Note::ComputeInFp32 | Note::DeepspeedWithoutBf16 => {
             (Aspect::Precision, Unknown)
@@ -380,15 +381,16 @@ fn of_remark(remark: &Remark) -> Effect {
         Note::AutoSize => (Aspect::Zero, Unknown),
         Note::OtherTower => (Aspect::Model, AnotherRun),
         Note::AbsentFile => (Aspect::Files, AnotherRun),
-        // Each card holds some of the layers, and what these make.
+        // Each card holds some of the layers and their activations, where the estimate is of one card with all.
         Note::DeviceMap => (Aspect::Strategy, AtMost),
         Note::OneProcess => (Aspect::Strategy, AnotherRun),
         _ => NOT_KNOWN,
     }
 }
 
-/// What no line tells of the samples, for which the estimate takes the most that a run can have: each as long as allowed,
-/// and full of the largest images. Without a limit of their length the estimate is of a length of its own.
+/// What no line tells: the lengths and images of samples, for which the estimate takes the most that a run can have, each
+/// sample as long as allowed and full of the largest images; the number of GPUs; what runs beside. Without a limit on the
+/// length of samples it takes a length of its own, and bounds nothing.
 pub(crate) fn of_samples(remark: &Remark) -> Option<LeftOut> {
     use Direction::{AtLeast, AtMost, Unknown};
     let (what, direction) = match remark.note {
@@ -409,9 +411,9 @@ pub(crate) fn of_samples(remark: &Remark) -> Option<LeftOut> {
     })
 }
 
-/// What is assumed of a run beside what is left out of it, so that no bound holds: under DDP, the trainer, which copies
-/// outputs to fp32.
-pub(crate) fn of_blurring(remark: &Remark, is_ddp: bool) -> Option<LeftOut> {
+/// An assumption that keeps bounds from holding where something else is left out: under DDP, that a script with a loop of its
+/// own runs a trainer, which copies outputs to fp32.
+pub(crate) fn of_assumption(remark: &Remark, is_ddp: bool) -> Option<LeftOut> {
     (remark.note == Note::OwnLoop && is_ddp).then(|| LeftOut {
         what: Aspect::Loss,
         given: None,

@@ -237,14 +237,14 @@ impl Launch {
         let of_samples = of_samples.filter_map(left_out::of_samples);
         let of_run = of_setup.chain(of_samples);
         resolved.not_this_run = of_lines.chain(of_run).collect();
-        // Bounds are of a run whose other tensors are known.
+        // A bound holds only if everything that is not left out is known; an assumption is not.
         if !resolved.not_this_run.is_empty() {
             let remarks = resolved.missing.iter().chain(&resolved.assumed);
             let is_ddp = resolved.case.get("strategy").is_some_and(|strategy| strategy == "ddp");
-            let blurring: Vec<LeftOut> = remarks
-                .filter_map(|remark| left_out::of_blurring(remark, is_ddp))
+            let assumed: Vec<LeftOut> = remarks
+                .filter_map(|remark| left_out::of_assumption(remark, is_ddp))
                 .collect();
-            resolved.not_this_run.extend(blurring);
+            resolved.not_this_run.extend(assumed);
         }
         resolved
     }

@@ -44,7 +44,7 @@ impl Draft {
     pub fn take_out(&mut self, left: &LeftOut) {
         let mut all = self.listed();
         all.retain(|listed| listed != left);
-        if all.iter().all(LeftOut::is_blurring) {
+        if all.iter().all(LeftOut::is_assumption) {
             all.clear();
         }
         self.leave_out(&all);

@@ -6,7 +6,7 @@ use ruff_python_parser::lexer::lex;
 use ruff_python_parser::{Mode, ParseOptions, parse_unchecked};
 use ruff_text_size::TextSize;
 
-/// Where something stands.
+/// Line and cell of a statement or an expression.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
 pub(super) struct Place {
     /// Line of the file or of the cell, from 1.
@@ -15,8 +15,8 @@ pub(super) struct Place {
     pub cell: Option<usize>,
 }
 
-/// Expressions and blocks within one another, at most. The parser, and dropping its tree, recurse; a worker of a browser has
-/// 1 MiB of stack.
+/// Limit on how deep expressions and blocks may nest. The parser recurses, and so does the drop of its tree: deeper nesting would
+/// overflow the stack, of which a worker of a browser has 1 MiB.
 const MOST_DEPTH: usize = 96;
 
 /// A script, or the cell of a notebook, parsed.
@@ -69,10 +69,12 @@ impl Unit {
     }
 }
 
-/// Returns true if expressions or blocks are deeper within one another than is read. Counts what makes a tree deeper: what
-/// is open, and operators that follow one another.
+/// Returns true if expressions or blocks may nest deeper than [`MOST_DEPTH`], by an upper bound that needs the tokens alone: the
+/// blocks around a token, and in each open bracket the operators and brackets since its last comma. Operators that follow one
+/// another count too, since in `a + b + c` or `f()()` each holds the one before.
 fn is_too_deep(text: &str) -> bool {
     let mut lexer = lex(text, Mode::Module);
+    // The counts of the statement and of each open bracket, of which `total` is the sum.
     let mut open: Vec<usize> = vec![0];
     let (mut total, mut indents) = (0_usize, 0_usize);
     loop {
@@ -98,7 +100,7 @@ fn is_too_deep(text: &str) -> bool {
             {
                 total -= open.pop().unwrap_or_default();
             }
-            // Elements of a list stand side by side.
+            // Elements of a list are side by side in the tree: the next one begins anew.
             TokenKind::Comma => total -= open.last_mut().map_or(0, std::mem::take),
             TokenKind::Name
             | TokenKind::String
