@@ -1,5 +1,5 @@
-//! What a hub answers for a file, told apart as its API documents it. Who sends the question is the caller's: the command
-//! line has a client, a page its browser.
+//! Reads a hub's answer to a request for a file, as its API documents it. Callers send the request: the command line with an
+//! HTTP client, a page through its browser.
 
 use std::fmt;
 
@@ -14,7 +14,7 @@ use super::repository::{Hub, Repository};
 /// in 16 bits, has some hundred kilobytes.
 pub const MOST_BYTES: u64 = 4 << 20;
 
-/// A question to a hub.
+/// A request to a hub for a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Question {
     /// Address of the file.
@@ -23,16 +23,16 @@ pub struct Question {
     pub etag: Option<String>,
 }
 
-/// A hub's answer as it came.
+/// A hub's answer, not yet interpreted.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Response {
-    /// Status of HTTP.
+    /// HTTP status.
     pub status: u16,
     /// `x-error-code`; empty if there is none.
     pub error_code: String,
     /// `retry-after` in seconds.
     pub retry_after: Option<u64>,
-    /// `x-linked-etag`, or else `etag`.
+    /// `x-linked-etag`, which names the file itself where the answer is a redirect, or else `etag`.
     pub etag: Option<String>,
     /// The body.
     pub body: String,
@@ -40,23 +40,23 @@ pub struct Response {
     pub has_token: bool,
 }
 
-/// Why there is no answer: a clause.
+/// Why there is no answer; as text, a clause of an error message.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Trouble {
-    /// None came in time.
+    /// No whole answer came in time.
     Late {
         /// Seconds that were waited.
         seconds: u64,
     },
-    /// A status that is none of the hub's API.
+    /// A status that the hub's API does not define.
     Status(u16),
     /// More than [`MOST_BYTES`].
     TooLarge,
-    /// It ended before its length.
+    /// The connection ended before the whole body came.
     BrokenOff,
-    /// It is not UTF-8.
+    /// The body is not UTF-8.
     NotText,
-    /// What the client of the network says.
+    /// Another error, in the words of the HTTP client.
     Other(String),
 }
 
@@ -149,9 +149,10 @@ impl Asked<'_> {
                 repository: repository(),
                 host: self.host(),
             }),
-            // To one without a token the hub says of a repository that is not there what it says of a private one: 401.
+            // Without a token, the hub answers 401 for a repository that does not exist, as it does for a private one.
             (401 | 404, "RepoNotFound") => Err(self.no_repository()),
-            // A hub without these codes: ModelScope, mirrors.
+            // Hubs without error codes, such as ModelScope and mirrors, do not tell a missing file from a missing repository:
+            // without its config.json, a repository is taken not to exist.
             (404, _) if self.file != "config.json" => Ok(Answer::Missing),
             (404, _) => Err(self.no_repository()),
             (401 | 403, _) => Err(HubError::Gated {

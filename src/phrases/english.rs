@@ -24,7 +24,8 @@ fn item(phrase: &Phrase) -> String {
         return format!("pub const {key}: &str = {text:?};\n");
     }
     let fields: String = gaps.iter().map(|gap| format!("pub {gap}: String, ")).collect();
-    // English may lack a gap that other languages have. A pattern would take its name for the constant of a phrase.
+    // English may lack a gap that other languages have, so a field may stay unread. Fields are read as `of.gap`: in a pattern
+    // such as `Self { gap }`, the compiler would take `gap` for a constant, if a phrase of the module has that name.
     let values: String = used(text).iter().map(|gap| format!(", {gap} = of.{gap}")).collect();
     let (pieces, last) = pieces(text);
     let format: String = pieces.map(|(text, gap)| format!("{text}{{{gap}}}")).collect();
