@@ -59,8 +59,8 @@ impl<S> CachingAllocator<S> {
 
     /// A hash of the whole layout: segments, blocks, their states and streams.
     ///
-    /// Two allocators with equal options and equal fingerprints answer the same requests with the same
-    /// addresses from then on. One pass over all blocks; ids of blocks do not matter.
+    /// Two allocators with equal options and equal fingerprints answer the same requests with the same addresses from then on.
+    /// It takes one pass over all blocks, and their ids do not matter.
     pub fn fingerprint(&self) -> u64 {
         [PoolKind::Small, PoolKind::Large]
             .map(|kind| self.fingerprint_of(kind))
@@ -68,8 +68,8 @@ impl<S> CachingAllocator<S> {
             .fold(0, u64::wrapping_add)
     }
 
-    /// The part of [`Self::fingerprint`] that one kind of pool has. Requests of one kind never touch
-    /// the other's blocks.
+    /// The part of [`Self::fingerprint`] that one kind of pool has. Requests of one kind never touch the other's blocks. It is
+    /// the sum of the blocks' hashes, which does not depend on the order in which blocks are stored.
     pub fn fingerprint_of(&self, kind: PoolKind) -> u64 {
         let general = self.blocks.iter().filter(|(_, node)| node.kind == kind);
         let general = general.map(|(_, node)| self.hash(node));
@@ -87,6 +87,7 @@ impl<S> CachingAllocator<S> {
     }
 
     fn hash(&self, node: &Node) -> u64 {
+        // Each stream has two pools.
         let stream = self.streams[node.pool as usize / 2];
         let collects_garbage = self.options.garbage_collection_threshold > 0.0 && node.state == BlockState::Free;
         let age = if collects_garbage {
@@ -143,7 +144,8 @@ impl<S> CachingAllocator<S> {
     }
 }
 
-/// Bits of a block's state, pool and stream; bits 3 and 4 are left out.
+/// Bits of a block's state (0 and 1), pool (2) and stream (from 5 on). Callers add bit 3, for an expandable segment, and bit 4,
+/// for the first block of a segment.
 fn flags(state: BlockState, kind: PoolKind, stream: u32) -> u64 {
     state as u64 | (kind as u64) << 2 | u64::from(stream) << 5
 }

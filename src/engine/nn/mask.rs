@@ -61,14 +61,14 @@ pub fn position_ids(t: &Tape, embeds: &Tensor) -> Tensor {
 /// `create_position_ids_from_input_ids`, [batch, seq].
 pub fn counted_positions(t: &Tape, ids: &Tensor) -> Tensor {
     let mask = {
-        let counts = t.compute(ids, DType::Bool, "tokens that are not padding");
-        t.compute(&counts, DType::I32, "mask")
+        let is_token = t.compute(ids, DType::Bool, "tokens that are not padding");
+        t.compute(&is_token, DType::I32, "mask")
     };
-    let count = |x: &Tensor, name| t.compute(x, DType::I32, name);
+    let in_i32 = |x: &Tensor, name| t.compute(x, DType::I32, name);
     let mut incremental = t.running_sum(&mask);
-    incremental = count(&incremental, "type_as");
-    incremental = count(&incremental, "plus the past");
-    incremental = count(&incremental, "times the mask");
+    incremental = in_i32(&incremental, "type_as");
+    incremental = in_i32(&incremental, "plus the past");
+    incremental = in_i32(&incremental, "times the mask");
     let wide = t.compute(&incremental, DType::I64, "long");
     let positions = t.compute(&wide, DType::I64, "position ids");
     drop((wide, incremental, mask));
@@ -90,19 +90,19 @@ pub fn text_mask(
     }
 }
 
-/// `create_causal_mask` for a padding mask without padding: SDPA needs none, eager attention gets a bias of [batch, 1,
-/// seq, seq] in the type of the embeddings.
+/// `create_causal_mask`: [`pattern_mask`] of positions up to the query's own. Without padding, SDPA needs none.
 pub fn causal_mask(t: &Tape, attn: Attention, embeds: &Tensor) -> Option<Mask> {
     pattern_mask(t, attn, embeds, Pattern::Causal)
 }
 
-/// `create_causal_mask` and `create_sliding_window_causal_mask` for a padding mask without padding. SDPA gets booleans
-/// of [batch, 1, seq, seq], or none if its own causal mask suffices; eager attention gets a bias in the type of the
-/// embeddings, [batch, seq, hidden]; FlashAttention handles causality and windows itself, and needs none.
+/// `create_causal_mask` and `create_sliding_window_causal_mask`, which are given a padding mask. SDPA gets booleans of [batch, 1,
+/// seq, seq], or none if nothing is padded and its own causal mask suffices; eager attention gets a bias of that shape in the
+/// type of the embeddings, which are [batch, seq, hidden]; FlashAttention handles causality and windows itself, and needs none.
 pub fn pattern_mask(t: &Tape, attn: Attention, embeds: &Tensor, pattern: Pattern<'_>) -> Option<Mask> {
     let [batch, seq] = [embeds.size(0), embeds.size(1)];
     let is_skipped = attn == Attention::Sdpa && pattern.may_be_skipped(seq);
-    // Masks that are made in a generation are simulated for its new tokens only.
+    // In a generation the padding mask covers the cached positions too. They are left out where a mask is made from it: that
+    // mask is simulated for the new tokens only.
     let cached = if is_skipped { t.cached_positions() } else { 0 };
     let padding = padding_mask(t, batch, seq + cached);
     let before = matches!(pattern, Pattern::Chunked(_)).then(|| left_padding(t, &padding));
@@ -115,7 +115,7 @@ pub fn pattern_mask(t: &Tape, attn: Attention, embeds: &Tensor, pattern: Pattern
         if !t.is_padded() {
             return None;
         }
-        // Checks if only keys beyond the queries are padding, which happens only with a static cache.
+        // Checks if all padding lies behind the queries, where SDPA's own mask would hide it: so only with a static cache.
         all_true(t, &padding);
     }
     let at = Positions {
@@ -131,8 +131,7 @@ pub fn pattern_mask(t: &Tape, attn: Attention, embeds: &Tensor, pattern: Pattern
     Some(as_mask(t, attn, allowed, embeds))
 }
 
-/// Mask of a pattern of a model that asks for one even if SDPA needs none (`allow_is_causal_skip=False`), for a padding mask
-/// without padding.
+/// Mask of a pattern for a model that asks for one even if SDPA needs none (`allow_is_causal_skip=False`).
 pub fn made_mask(t: &Tape, attn: Attention, embeds: &Tensor, pattern: Pattern<'_>) -> Mask {
     let [batch, seq] = [embeds.size(0), embeds.size(1)];
     let padding = padding_mask(t, batch, seq);
@@ -157,7 +156,7 @@ fn left_padding(t: &Tape, padding: &Tensor) -> Tensor {
     t.count(&none_yet, &[1])
 }
 
-/// `create_bidirectional_mask` for a padding mask without padding, which needs none. FlashAttention never gets one.
+/// `create_bidirectional_mask`, which is given a padding mask: a mask if something is padded. FlashAttention never gets one.
 pub fn bidirectional_mask(t: &Tape, attn: Attention, embeds: &Tensor) -> Option<Mask> {
     let [batch, seq] = [embeds.size(0), embeds.size(1)];
     let padding = padding_mask(t, batch, seq);
@@ -174,8 +173,8 @@ pub fn bidirectional_mask(t: &Tape, attn: Attention, embeds: &Tensor) -> Option<
     Some(as_mask(t, attn, allowed, embeds))
 }
 
-/// `create_bidirectional_mask` for patches of images, of which booleans of [images, patches] say which are no padding;
-/// `full` if all are none.
+/// `create_bidirectional_mask` for patches of images: `valid`, [images, patches], is true for those that are not padding, and
+/// `full` tells that all are valid, so that no mask is made.
 pub fn patch_mask(t: &Tape, attn: Attention, embeds: &Tensor, valid: &Tensor, full: bool) -> Option<Mask> {
     drop(t.all(valid));
     if full || attn == Attention::FlashAttention2 {

@@ -25,7 +25,8 @@ pub(super) struct Nf4 {
     compute: DType,
 }
 
-/// `QuantState`; the last two fields are the code table and the mean of the scales.
+/// `QuantState`: scales of blocks of weights, which are quantised themselves (`absmax`), the scales of those
+/// (`_nested_absmax`), the code tables of both (`_tables`), and the mean that was subtracted from the scales (`_offset`).
 #[derive(Clone)]
 struct State {
     absmax: Tensor,
@@ -83,7 +84,7 @@ impl Nf4 {
         out
     }
 
-    /// The weight dequantised, in the compute type (`dequantize_4bit`).
+    /// Dequantises the weight, in the compute type (`dequantize_4bit`).
     pub fn in_full(&self, t: &Tape) -> Tensor {
         t.no_grad(|| {
             let scales = t.empty([self.state.absmax.numel()], DType::F32, "scales");
@@ -125,8 +126,8 @@ impl Nf4 {
     }
 }
 
-/// Quantises a weight [output, input] that comes from the host in this type. What it makes is dropped: it stands for a weight of
-/// the same size that it takes the place of.
+/// Allocates what it takes to quantise a weight [output, input] that comes from the host in this type, and frees it all. The
+/// quantised weight is freed too: it replaces one of the same size, which stays allocated in its stead.
 pub fn quantised_once(t: &Tape, shape: [u64; 2], dtype: DType) {
     let n = shape[0] * shape[1];
     let blocks = n.div_ceil(BLOCK);
