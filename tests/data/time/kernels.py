@@ -9,7 +9,7 @@ st=torch.cuda.Stream()
 torch.cuda.set_stream(st)
 DT={'f32':torch.float32,'bf16':torch.bfloat16,'f16':torch.float16}
 def graph_us(fn, reps=10, budget_ms=40.0, warm=2):
-    """Time of fn's kernels launched back to back without the host: a CUDA graph of reps calls."""
+    """Time of fn's kernels launched back to back without the host: the median of three replays of a CUDA graph of reps calls."""
     for _ in range(warm): fn()
     torch.cuda.synchronize()
     s=torch.cuda.Event(enable_timing=True); e=torch.cuda.Event(enable_timing=True)
@@ -19,14 +19,15 @@ def graph_us(fn, reps=10, budget_ms=40.0, warm=2):
     g=torch.cuda.CUDAGraph()
     with torch.cuda.graph(g,stream=st):
         for _ in range(reps): r=fn()
-    best=[]
+    times=[]
     g.replay(); torch.cuda.synchronize()
     for _ in range(3):
         s.record(); g.replay(); e.record(); torch.cuda.synchronize()
-        best.append(s.elapsed_time(e)/reps*1e3)
+        times.append(s.elapsed_time(e)/reps*1e3)
     del g
-    return sorted(best)[1]
+    return sorted(times)[1]
 def event_us(fn, reps=5):
+    """Time of fn between two events, the host included: for calls that a graph cannot capture. The median of reps."""
     for _ in range(2): fn()
     torch.cuda.synchronize()
     s=torch.cuda.Event(enable_timing=True); e=torch.cuda.Event(enable_timing=True)
@@ -58,8 +59,9 @@ def section(name): print(name,round(time.time()-t0,1),flush=True); out.flush(); 
 big=torch.randn(1<<28,device=dev)
 cache={}
 def buf(n,dt,slot):
+    """n elements of one large buffer: allocating each operand anew would take longer than its product."""
     k=(dt,slot)
-    if k not in cache: cache[k]=torch.randn(1<<29 if slot==0 else 1<<29,device=dev,dtype=torch.float32 if dt=='f32' else DT[dt])
+    if k not in cache: cache[k]=torch.randn(1<<29,device=dev,dtype=torch.float32 if dt=='f32' else DT[dt])
     return cache[k][:n]
 def gemm(dt,lay,m,n,k):
     def make():
@@ -79,6 +81,7 @@ for dt in ('bf16','f32'):
                     if 2.*m*n*k<=cap and max(m*k,n*k)<=1<<29: gemm(dt,lay,m,n,k)
     section('gemm grid '+dt)
 rnd=random.Random(1)
+# A multiple of q, log-uniform from 2^a to 2^b.
 def lu(a,b,q): return max(q,int(round(2**rnd.uniform(a,b)/q))*q)
 for dt in ('bf16','f32','f16'):
     cap=2e12 if dt!='f32' else 2.5e11

@@ -15,7 +15,7 @@ ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.dirname(os.path.a
 OPS = ("aten.convolution.default", "aten.convolution_backward.default")
 BATCHES = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64)
 MOST_ELEMENTS = 1 << 28
-MARKER = 777_777
+MARKER = 777_777  # Bytes that no call allocates: where the trace of a measured call begins.
 
 def calls(names="*"):
     """Every call in the gallery's recordings of these names, once: operation, tensors as [dtype, shape, strides or None], and the other arguments."""
@@ -41,7 +41,8 @@ def tensor(argument, metas):
 def is_tensor(argument): return isinstance(argument, list) and argument and isinstance(argument[0], str)
 
 def with_batch(call, batch):
-    """The call for another batch; None where strides do not follow or it becomes too large."""
+    """The call for another batch; None if it becomes too large, or if the batch is not the outermost dimension in memory: then a
+    larger batch would need other strides."""
     at = [0] if call["op"] == 0 else [0, 1]
     changed = [list(a) if is_tensor(a) else a for a in call["a"]]
     for i in at:

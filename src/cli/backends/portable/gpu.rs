@@ -24,7 +24,7 @@ pub enum Source {
     Products,
     /// Fused attention.
     Attention,
-    /// Kernels on labels, and fp32 results of any type.
+    /// Kernels that read labels, and those whose results are fp32 whatever the type of the elements.
     Labels,
 }
 
@@ -57,7 +57,7 @@ pub struct Gpu {
     modules: RefCell<BTreeMap<(Source, Precision), wgpu::ShaderModule>>,
 }
 
-/// Numbers passed to a kernel: its `Numbers`.
+/// Numbers passed to a kernel: the struct `Numbers` of its WGSL.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Given {
     /// Integers.
@@ -156,7 +156,8 @@ impl Gpu {
         }
     }
 
-    /// Binds a kernel to memory, ignoring buffers that it does not use.
+    /// Prepares one step of a measurement: a kernel with its buffers and numbers bound. Every kernel has bindings for four
+    /// buffers: one that uses fewer gets spare ones.
     pub(super) fn step(
         &self,
         (source, name): (Source, &str),

@@ -1,4 +1,4 @@
-//! The kernels of a run that PyTorch alone has.
+//! The kernels of a run that only a Python with PyTorch can launch.
 
 use vramscope_benchmark::{Class, Kernel, Pass, Precision, Shape};
 use vramscope_engine::attention::Algorithm;
@@ -17,7 +17,7 @@ const CALLS: [[u64; 4]; 8] = [
     [1, 12, 3136, 64],
 ];
 
-/// Images, patches of each, channels and pixel values of a patch: ViT/16, CLIP/14 at 224 and 336, SigLIP/14 at 448.
+/// Images, patches of each, output channels, and pixel values of a patch: ViT/16, CLIP/14 at 224 and 336, SigLIP/14 at 448.
 const EMBEDDINGS: [[u64; 4]; 5] = [
     [1, 576, 1024, 588],
     [8, 196, 768, 768],
@@ -26,17 +26,18 @@ const EMBEDDINGS: [[u64; 4]; 5] = [
     [8, 1024, 1152, 588],
 ];
 
-/// Rows and columns in which image tokens lie.
+/// Rows and columns of embeddings, over some of which `masked_scatter` writes the features of images.
 const PLACES: [[u64; 2]; 4] = [[1024, 896], [1024, 4096], [4096, 2048], [16384, 4096]];
 
-/// Experts, rows, width and depth: Qwen3-30B-A3B and gpt-oss-20b, eight and four experts for each of 4096 positions.
+/// Experts, rows of all of them together, outputs and inputs of each: Qwen3-30B-A3B and gpt-oss-20b, eight and four experts for
+/// each of 4096 positions.
 const EXPERTS: [[u64; 4]; 3] = [
     [128, 32768, 1536, 2048],
     [128, 32768, 2048, 768],
     [32, 16384, 5760, 2880],
 ];
 
-/// Kernels that a Python with PyTorch runs.
+/// Attention, convolutions over patches, `masked_scatter`, and grouped GEMMs.
 pub(super) fn kernels() -> Vec<Kernel> {
     let passes = [Pass::Forward, Pass::Backward];
     let mut all = Vec::new();
