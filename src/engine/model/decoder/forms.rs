@@ -20,7 +20,7 @@ pub(crate) struct LlamaBlock {
     /// True if keys are multiplied by a number before RoPE rotates them (Falcon H1).
     pub scales_keys: bool,
     /// True if, beside sliding blocks, those that see all positions have no RoPE (EXAONE 4, Cohere 2).
-    pub only_sliding_turn: bool,
+    pub only_sliding_rope: bool,
     /// True if embeddings, and what each part adds to the residual stream, are multiplied by a number (Granite).
     pub scales_stream: bool,
     /// True if logits are multiplied by a number.
@@ -71,7 +71,7 @@ pub(crate) enum QueryNorms {
     /// Of each head, once all three projections are split (EXAONE 4).
     SplitHeads,
     /// Of each head, after RoPE, by these names (HunYuan).
-    TurnedHeads([&'static str; 2]),
+    RotatedHeads([&'static str; 2]),
     /// Of the whole projection, once all three are made (OLMo 2; OLMo has the order without the norms).
     Whole,
 }

@@ -215,11 +215,11 @@ impl SelfAttention {
         let block = c.family.block();
         let [of_q, of_k] = match block.query_norms {
             QueryNorms::Whole => [q, kv],
-            QueryNorms::Heads | QueryNorms::SplitHeads | QueryNorms::TurnedHeads(_) => [c.head_dim; 2],
+            QueryNorms::Heads | QueryNorms::SplitHeads | QueryNorms::RotatedHeads(_) => [c.head_dim; 2],
         };
         let names = query_norm_names(block.query_norms);
         let norm = |name, width| Norm::new(b, name, width, block.norm);
-        let turns_anyway = c.experts.as_ref().is_some_and(|e| e.dense_turns && !e.sparse[index]);
+        let has_rope_anyway = c.experts.as_ref().is_some_and(|e| e.dense_rope && !e.sparse[index]);
         let sees_all = c.windows[index].is_none() && c.windows.iter().any(Option::is_some);
         Self {
             module: b.module(),
@@ -233,7 +233,7 @@ impl SelfAttention {
             gate_proj: block
                 .gates
                 .then(|| Linear::adapted(b, "gate_proj", c.hidden, q, c.qkv_bias)),
-            rotation: (!block.only_sliding_turn || !sees_all || turns_anyway).then_some(block.rotation),
+            rotation: (!block.only_sliding_rope || !sees_all || has_rope_anyway).then_some(block.rotation),
             scales_queries: block.scales_queries,
             scales_keys: block.scales_keys,
             liger_rope: b.has_liger_rope(),
@@ -327,8 +327,8 @@ impl Attend for SelfAttention {
                     false => apply_rope(t, rotation, [q, k], shared),
                 };
             }
-            q = norm(0, QueryNorms::TurnedHeads(names), q);
-            k = norm(1, QueryNorms::TurnedHeads(names), k);
+            q = norm(0, QueryNorms::RotatedHeads(names), q);
+            k = norm(1, QueryNorms::RotatedHeads(names), k);
             if let Some(position_ids) = shared.position_ids.as_ref().filter(|_| self.scales_queries) {
                 q = scaled_by_position(t, q, position_ids);
             }
@@ -348,7 +348,7 @@ fn heads_of(t: &Tape, x: &Tensor, width: u64) -> Tensor {
 /// Names of the norms of queries and keys.
 const fn query_norm_names(place: QueryNorms) -> [&'static str; 2] {
     match place {
-        QueryNorms::TurnedHeads(names) => names,
+        QueryNorms::RotatedHeads(names) => names,
         _ => ["q_norm", "k_norm"],
     }
 }

@@ -64,7 +64,7 @@ pub(crate) const FAMILY: DecoderFamily = DecoderFamily {
             placement: NormPlacement::Shared,
             rotation: Rotation::InF32,
             scales_logits: true,
-            only_sliding_turn: true,
+            only_sliding_rope: true,
             ..LlamaModules::LLAMA.block
         },
         ..LlamaModules::LLAMA

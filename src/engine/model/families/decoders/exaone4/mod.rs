@@ -37,7 +37,7 @@ pub(crate) const FAMILY: DecoderFamily = DecoderFamily {
         block: LlamaBlock {
             placement: NormPlacement::After,
             query_norms: QueryNorms::SplitHeads,
-            only_sliding_turn: true,
+            only_sliding_rope: true,
             ..LlamaModules::LLAMA.block
         },
         ..LlamaModules::LLAMA

@@ -19,7 +19,7 @@ pub(crate) const FAMILY: DecoderFamily = DecoderFamily {
     qk_norm: true,
     modules: Modules::Llama(LlamaModules {
         block: LlamaBlock {
-            query_norms: QueryNorms::TurnedHeads(["query_layernorm", "key_layernorm"]),
+            query_norms: QueryNorms::RotatedHeads(["query_layernorm", "key_layernorm"]),
             ..LlamaModules::LLAMA.block
         },
         ..LlamaModules::LLAMA

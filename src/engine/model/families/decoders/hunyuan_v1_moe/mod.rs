@@ -36,7 +36,7 @@ pub(crate) const FAMILY: DecoderFamily = DecoderFamily {
             of_dense: OfDense::Usual,
         }),
         block: LlamaBlock {
-            query_norms: QueryNorms::TurnedHeads(["query_layernorm", "key_layernorm"]),
+            query_norms: QueryNorms::RotatedHeads(["query_layernorm", "key_layernorm"]),
             ..LlamaModules::LLAMA.block
         },
         ..LlamaModules::LLAMA

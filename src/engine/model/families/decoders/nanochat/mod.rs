@@ -31,7 +31,7 @@ pub(crate) const FAMILY: DecoderFamily = DecoderFamily {
         norm_first: true,
         block: LlamaBlock {
             norm: NormKind::WideRms,
-            query_norms: QueryNorms::TurnedHeads(["q_norm", "k_norm"]),
+            query_norms: QueryNorms::RotatedHeads(["q_norm", "k_norm"]),
             rotation: Rotation::Back,
             mlp: MlpKind::Plain(["fc1", "fc2"]),
             ..LlamaModules::LLAMA.block
