@@ -89,9 +89,9 @@ pub enum AttentionConfig {
         /// Elements of the latent of keys and values.
         kv_rank: u64,
         /// Elements of a head without positions.
-        unturned: u64,
+        nope_dim: u64,
         /// Elements of a head that RoPE rotates.
-        turned: u64,
+        rope_dim: u64,
         /// Elements of a value's head.
         values: u64,
     },
@@ -313,15 +313,15 @@ fn latent(s: &Section) -> Result<AttentionConfig, ModelError> {
         false => Some(1536),
     };
     let size = |name: &str, default: u64| s.size_of_class(name, default, limits::HEAD_DIM);
-    let turned = size("qk_rope_head_dim", 64)?;
-    if !turned.is_multiple_of(2) {
-        return Err(s.wrong("qk_rope_head_dim", &turned.into(), "an even number, of pairs"));
+    let rope_dim = size("qk_rope_head_dim", 64)?;
+    if !rope_dim.is_multiple_of(2) {
+        return Err(s.wrong("qk_rope_head_dim", &rope_dim.into(), "an even number, of pairs"));
     }
     Ok(AttentionConfig::Latent {
         q_rank,
         kv_rank: s.size_of_class("kv_lora_rank", 512, limits::WIDTH)?,
-        unturned: size("qk_nope_head_dim", 128)?,
-        turned,
+        nope_dim: size("qk_nope_head_dim", 128)?,
+        rope_dim,
         values: size("v_head_dim", 128)?,
     })
 }

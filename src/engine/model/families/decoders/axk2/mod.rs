@@ -49,17 +49,17 @@ pub(crate) const FAMILY: DecoderFamily = DecoderFamily {
         latent: Some(&LatentKeys {
             q_rank: Some(384),
             kv_rank: 128,
-            unturned: 64,
-            turned: 32,
+            nope_dim: 64,
+            rope_dim: 32,
             values: Some(64),
             rotation: Some(LatentRotation::Pairs),
-            table: TableWidth::Turned,
+            table: TableWidth::RopeDim,
         }),
         ..LlamaModules::LLAMA
     }),
     own: |s, c| {
-        let turned = c.latent.map_or(0, |latent| latent.turned());
-        let indexers = Indexers::read(s, [16, 128, 2048], turned)?;
+        let rope_dim = c.latent.map_or(0, |latent| latent.rope_dim());
+        let indexers = Indexers::read(s, [16, 128, 2048], rope_dim)?;
         Ok(OwnSizes::GatedNorms(
             indexers,
             s.size_or("gated_norm_rank", 16, limits::WIDTH)?,

@@ -49,14 +49,14 @@ pub(crate) const FAMILY: DecoderFamily = DecoderFamily {
         }),
         latent: Some(&LatentKeys {
             rotation: Some(LatentRotation::Pairs),
-            table: TableWidth::Turned,
+            table: TableWidth::RopeDim,
             ..LatentKeys::DEEPSEEK_V3
         }),
         ..LlamaModules::LLAMA
     }),
     own: |s, c| {
-        let turned = c.latent.map_or(0, |latent| latent.turned());
-        Ok(OwnSizes::Indexers(Indexers::read(s, [64, 128, 2048], turned)?))
+        let rope_dim = c.latent.map_or(0, |latent| latent.rope_dim());
+        Ok(OwnSizes::Indexers(Indexers::read(s, [64, 128, 2048], rope_dim)?))
     },
     ..DecoderFamily::USUAL
 };
