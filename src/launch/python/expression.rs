@@ -256,7 +256,7 @@ impl<'a> Machine<'a> {
             Expr::DictComp(of) => {
                 let inner = self.heap.scope(Some(scope));
                 let mut pairs = Vec::new();
-                let is_whole = self.turn(&of.generators, inner, &mut |machine| {
+                let is_whole = self.for_each_element(&of.generators, inner, &mut |machine| {
                     let key = of.key.as_ref().map_or(UNKNOWN, |key| machine.expression(key, inner));
                     let value = machine.expression(&of.value, inner);
                     pairs.push((key, value));
@@ -348,7 +348,7 @@ impl<'a> Machine<'a> {
     fn comprehended(&mut self, element: &'a Expr, generators: &'a [Comprehension], scope: Id) -> Value {
         let inner = self.heap.scope(Some(scope));
         let mut items = Vec::new();
-        let is_whole = self.turn(generators, inner, &mut |machine| {
+        let is_whole = self.for_each_element(generators, inner, &mut |machine| {
             items.push(machine.expression(element, inner))
         });
         // Of elements that are not known one stands for all.
@@ -361,8 +361,14 @@ impl<'a> Machine<'a> {
         }
     }
 
-    /// Takes the turns of a comprehension; false if not all elements are known, of which one is taken then.
-    fn turn(&mut self, generators: &'a [Comprehension], scope: Id, body: &mut dyn FnMut(&mut Self)) -> bool {
+    /// Runs `body` for each element of a comprehension; returns false if not all of them are known. Where none is, it runs once,
+    /// for an element that stands for all.
+    fn for_each_element(
+        &mut self,
+        generators: &'a [Comprehension],
+        scope: Id,
+        body: &mut dyn FnMut(&mut Self),
+    ) -> bool {
         let Some((first, others)) = generators.split_first() else {
             body(self);
             return true;
@@ -387,7 +393,7 @@ impl<'a> Machine<'a> {
             }
             is_whole &= is_taken.is_some();
             if is_taken != Some(false) {
-                is_whole &= self.turn(others, scope, body);
+                is_whole &= self.for_each_element(others, scope, body);
             }
         }
         is_whole

@@ -428,7 +428,7 @@ impl<'a> Machine<'a> {
             Stmt::For(of) => {
                 let iterated = self.expression(&of.iter, scope);
                 return match self.elements(&iterated).filter(|elements| elements.len() <= MOST_TURNS) {
-                    Some(elements) => self.turns(&of.target, elements, &of.body, scope),
+                    Some(elements) => self.loop_over(&of.target, elements, &of.body, scope),
                     None => {
                         let element = self.element(&iterated);
                         self.some_turns(Some((&of.target, element)), &of.body, scope)
@@ -504,7 +504,7 @@ impl<'a> Machine<'a> {
     }
 
     /// Reads a loop over elements that are known.
-    fn turns(&mut self, target: &'a Expr, elements: Vec<Value>, body: &'a [Stmt], scope: Id) -> Flow {
+    fn loop_over(&mut self, target: &'a Expr, elements: Vec<Value>, body: &'a [Stmt], scope: Id) -> Flow {
         for element in elements {
             self.assign(target, element, scope);
             match self.block(body, scope) {

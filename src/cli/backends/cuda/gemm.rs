@@ -104,9 +104,9 @@ impl Lt {
         };
         let api = &self.api;
         // Row-major R = L·Rt is column-major Rᵀ = Rtᵀ·Lᵀ, and a row-major matrix is its transpose.
-        let (right_turned, left_turned) = (product.layout == Layout::Nt, product.layout == Layout::Tn);
-        let right = if right_turned { [k, n] } else { [n, k] };
-        let left = if left_turned { [m, k] } else { [k, m] };
+        let (right_transposed, left_transposed) = (product.layout == Layout::Nt, product.layout == Layout::Tn);
+        let right = if right_transposed { [k, n] } else { [n, k] };
+        let left = if left_transposed { [m, k] } else { [k, m] };
         let [left_row, right_row, result_row] = product.rows;
         let [left_step, right_step, result_step] = product.steps;
         let matrices = [
@@ -121,10 +121,10 @@ impl Lt {
                 "a description",
             )?;
             // CUBLASLT_MATMUL_DESC_TRANSA and TRANSB; CUBLAS_OP_T is 1.
-            for (attribute, turned) in [(3, right_turned), (4, left_turned)] {
-                let turned = c_int::from(turned);
+            for (attribute, transposed) in [(3, right_transposed), (4, left_transposed)] {
+                let transposed = c_int::from(transposed);
                 ok(
-                    (api.cublasLtMatmulDescSetAttribute)(gemm.operation, attribute, from_ref(&turned).cast(), 4),
+                    (api.cublasLtMatmulDescSetAttribute)(gemm.operation, attribute, from_ref(&transposed).cast(), 4),
                     "a transposition",
                 )?;
             }

@@ -69,7 +69,7 @@ impl Attention {
     fn columns(&mut self, number: i64, heads: u64) -> Result<Tensor, Refusal> {
         let e = &self.extents;
         let extents = [e.batch as i64, heads as i64, e.length as i64, e.width as i64];
-        let [extents, steps] = Tensor::turned(extents, packed(extents));
+        let [extents, steps] = Tensor::transposed(extents, packed(extents));
         self.graph
             .tensor(TensorStorage::Memory(number), self.kind, extents, steps)
     }
@@ -96,10 +96,10 @@ impl Attention {
     }
 
     /// A transposed intermediate tensor of pairs in the kernel's type, for a product.
-    fn pairs_turned(&mut self) -> Result<Tensor, Refusal> {
+    fn transposed_pairs(&mut self) -> Result<Tensor, Refusal> {
         let e = &self.extents;
         let extents = [e.batch as i64, e.heads as i64, e.length as i64, e.length as i64];
-        let [extents, steps] = Tensor::turned(extents, packed(extents));
+        let [extents, steps] = Tensor::transposed(extents, packed(extents));
         self.graph.tensor(TensorStorage::Virtual, self.kind, extents, steps)
     }
 
@@ -175,10 +175,10 @@ impl Attention {
 
     /// Transposed pairs times a row for each query: the gradient of values or of keys.
     fn product_over_queries(&mut self, pairs: Tensor, rows: Tensor, gradient: i64) -> Result<(), Refusal> {
-        let turned = self.pairs_turned()?;
-        let turned = self.graph.reshape(pairs, turned)?;
+        let transposed = self.transposed_pairs()?;
+        let transposed = self.graph.reshape(pairs, transposed)?;
         let gradient = self.rows(gradient, self.extents.heads)?;
-        self.graph.product(turned, rows, gradient)?;
+        self.graph.product(transposed, rows, gradient)?;
         Ok(())
     }
 

@@ -5,7 +5,7 @@ use vramscope_engine::attention::Algorithm;
 
 use super::gpu::{EnqueuedKernel, Source};
 use super::job::{Job, grid, numbers};
-use super::steps::{PRODUCT, tiles, turned};
+use super::steps::{PRODUCT, product_numbers, tiles};
 use crate::backends::Refusal;
 use crate::kernels::work::Extents;
 
@@ -53,7 +53,7 @@ impl Job<'_> {
                 PRODUCT,
                 precision,
                 [left, right, result, &spare],
-                numbers([m, n, k, heads], turned(layout, 1.0)),
+                numbers([m, n, k, heads], product_numbers(layout, 1.0)),
                 tiles([m, n], heads),
             )
         };

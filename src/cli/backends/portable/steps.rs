@@ -10,8 +10,8 @@ use crate::kernels::reference::{AdamwStep, EPSILON, Numbers};
 /// Kernel for matrix products.
 pub(super) const PRODUCT: (Source, &str) = (Source::Products, "product");
 
-/// Arguments of a product: its scale, and the matrices that are transposed.
-pub(super) const fn turned(layout: Layout, scale: f32) -> [f32; 4] {
+/// Floats of a product: its scale, then for each matrix 1 if it is transposed.
+pub(super) const fn product_numbers(layout: Layout, scale: f32) -> [f32; 4] {
     match layout {
         Layout::Nn => [scale, 0.0, 0.0, 0.0],
         Layout::Nt => [scale, 0.0, 1.0, 0.0],
@@ -91,7 +91,12 @@ impl Job<'_> {
         let shape = &kernel.shape;
         let [m, n, k, count] = [shape.m, shape.n, shape.k, shape.batch].map(|n| n.unwrap_or(1));
         let layout = kernel.layout.unwrap_or(Layout::Nn);
-        self.one(PRODUCT, [m, n, k, count], turned(layout, 1.0), tiles([m, n], count))
+        self.one(
+            PRODUCT,
+            [m, n, k, count],
+            product_numbers(layout, 1.0),
+            tiles([m, n], count),
+        )
     }
 
     fn flat(&mut self, name: &str, whole: [u64; 4], real: [f32; 4]) -> Result<(), Refusal> {

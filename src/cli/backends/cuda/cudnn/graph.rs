@@ -82,9 +82,9 @@ pub struct Tensor {
 
 impl Tensor {
     /// Extents and strides with the last two axes exchanged.
-    pub fn turned(extents: [i64; 4], steps: [i64; 4]) -> [[i64; 4]; 2] {
-        let turn = |[a, b, c, d]: [i64; 4]| [a, b, d, c];
-        [turn(extents), turn(steps)]
+    pub fn transposed(extents: [i64; 4], steps: [i64; 4]) -> [[i64; 4]; 2] {
+        let exchanged = |[a, b, c, d]: [i64; 4]| [a, b, d, c];
+        [exchanged(extents), exchanged(steps)]
     }
 }
 

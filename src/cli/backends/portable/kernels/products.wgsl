@@ -17,24 +17,24 @@ fn product(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_in
     let column0 = group.x * TILE;
     let left0 = group.z * n.a * n.c;
     let right0 = group.z * n.b * n.c;
-    let left_turned = n.y > 0.5;
-    let right_turned = n.z > 0.5;
+    let left_transposed = n.y > 0.5;
+    let right_transposed = n.z > 0.5;
     let tx = local % 16u;
     let ty = local / 16u;
     var sums: array<vec4<f32>, 4>;
     for (var k0 = 0u; k0 < n.c; k0 += DEEP) {
         for (var t = local; t < TILE * DEEP; t += 256u) {
-            let l = spot(t, left_turned);
+            let l = spot(t, left_transposed);
             let lk = k0 + l.x;
             let row = row0 + l.y;
             let in_left = row < n.a && lk < n.c;
-            let left_at = select(row * n.c + lk, lk * n.a + row, left_turned);
+            let left_at = select(row * n.c + lk, lk * n.a + row, left_transposed);
             left_tile[l.x * TILE + l.y] = select(0.0, f32(first[left0 + select(0u, left_at, in_left)]), in_left);
-            let r = spot(t, !right_turned);
+            let r = spot(t, !right_transposed);
             let rk = k0 + r.x;
             let column = column0 + r.y;
             let in_right = column < n.b && rk < n.c;
-            let right_at = select(rk * n.b + column, column * n.c + rk, right_turned);
+            let right_at = select(rk * n.b + column, column * n.c + rk, right_transposed);
             right_tile[r.x * TILE + r.y] = select(0.0, f32(second[right0 + select(0u, right_at, in_right)]), in_right);
         }
         workgroupBarrier();
