@@ -59,7 +59,7 @@ def section(name): print(name,round(time.time()-t0,1),flush=True); out.flush(); 
 big=torch.randn(1<<28,device=dev)
 cache={}
 def buf(n,dt,slot):
-    """n elements of one large buffer: allocating each operand anew would take longer than its product."""
+    """n elements of a buffer that all products share, so that none is allocated and filled anew."""
     k=(dt,slot)
     if k not in cache: cache[k]=torch.randn(1<<29,device=dev,dtype=torch.float32 if dt=='f32' else DT[dt])
     return cache[k][:n]
