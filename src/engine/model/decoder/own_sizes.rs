@@ -13,8 +13,8 @@ pub(crate) enum OwnSizes {
     Laguna {
         /// Query heads of each block.
         heads: Vec<u64>,
-        /// True if a gate of attention opens a whole head, false if an element.
-        opens_heads: bool,
+        /// True if a gate of attention multiplies a whole head, false if an element.
+        gates_heads: bool,
         /// True if the router's logits have a soft cap.
         caps_logits: bool,
     },

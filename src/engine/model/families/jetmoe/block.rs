@@ -78,8 +78,8 @@ impl Moe {
                 t.split(&fused, 1, &[fused.last() / 2; 2])
             };
             let product = {
-                let opened = nn::activate(t, self.activation, parts[0].clone());
-                t.mul(&opened, &parts[1])
+                let activated = nn::activate(t, self.activation, parts[0].clone());
+                t.mul(&activated, &parts[1])
             };
             let out = self.experts.merged(t, &product, &routes, [x.size(0), x.size(1)]);
             drop((product, parts, inputs, routes, logits, rows));

@@ -79,8 +79,8 @@ impl Mlp {
             let mut h = self.fc1.call(t, x);
             h = t.view(&h, [h.size(0), h.size(1), 2, h.last() / 2]);
             h = {
-                let opened = nn::activate(t, self.activation, t.select(&h, 2));
-                t.mul(&opened, &t.select(&h, 2))
+                let activated = nn::activate(t, self.activation, t.select(&h, 2));
+                t.mul(&activated, &t.select(&h, 2))
             };
             self.fc2.call(t, &h)
         })

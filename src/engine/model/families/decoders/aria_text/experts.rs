@@ -111,8 +111,8 @@ impl Experts {
             let mut projected = self.fc1.call(t, &permuted);
             let halves = t.split(&projected, 1, &[projected.last() / 2; 2]);
             projected = {
-                let opened = activate(t, Activation::Silu, halves[0].clone());
-                t.mul(&opened, &halves[1])
+                let activated = activate(t, Activation::Silu, halves[0].clone());
+                t.mul(&activated, &halves[1])
             };
             let made = self.fc2.call(t, &projected);
             let mut unpermuted = t.empty([pairs, made.last()], made.dtype(), "zeros");
