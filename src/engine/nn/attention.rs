@@ -119,9 +119,9 @@ fn eager(t: &Tape, call: &AttentionCall<'_>, softcap: bool) -> (Tensor, Option<T
     weights = t.functional_dropout(&weights, call.dropout);
     let out = t.matmul(&weights, &v);
     let out = {
-        let turned = t.transpose(&out, 1, 2);
+        let transposed = t.transpose(&out, 1, 2);
         drop(out);
-        t.contiguous(&turned)
+        t.contiguous(&transposed)
     };
     (out, Some(weights))
 }
@@ -183,9 +183,9 @@ pub fn sink_attention(t: &Tape, call: &SinkCall<'_>) -> (Tensor, Tensor) {
     weights = t.to_dtype(&t.functional_dropout(&scores, call.dropout), v.dtype());
     let out = t.matmul(&weights, &v);
     let out = {
-        let turned = t.transpose(&out, 1, 2);
+        let transposed = t.transpose(&out, 1, 2);
         drop(out);
-        t.contiguous(&turned)
+        t.contiguous(&transposed)
     };
     drop((combined, sinks));
     (out, weights)
@@ -252,9 +252,9 @@ pub fn shifted_attention(t: &Tape, call: &AttentionCall<'_>, sinks: Option<&Tens
     weights = t.to_dtype(&t.functional_dropout(&probs, call.dropout), v.dtype());
     let out = t.matmul(&weights, &v);
     let out = {
-        let turned = t.transpose(&out, 1, 2);
+        let transposed = t.transpose(&out, 1, 2);
         drop(out);
-        t.contiguous(&turned)
+        t.contiguous(&transposed)
     };
     (out, weights)
 }

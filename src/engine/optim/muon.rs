@@ -61,12 +61,12 @@ impl Optimizer {
     }
 }
 
-/// `_zeropower_via_newtonschulz`, in bf16: a matrix with more rows than columns is turned, so that its Gram matrix is the
+/// `_zeropower_via_newtonschulz`, in bf16: a matrix with more rows than columns is transposed, so that its Gram matrix is the
 /// smaller one.
 fn orthogonal(t: &Tape, update: &Tensor) -> Tensor {
     let is_tall = update.size(0) > update.size(1);
-    let turned = |x: &Tensor| if is_tall { t.transpose(x, 0, 1) } else { x.clone() };
-    let mut x = turned(&t.to_dtype(update, DType::Bf16));
+    let transposed = |x: &Tensor| if is_tall { t.transpose(x, 0, 1) } else { x.clone() };
+    let mut x = transposed(&t.to_dtype(update, DType::Bf16));
     let norm = t.reduce_all(&x, "norm");
     let clamped = t.clamp_min(&norm);
     drop(norm);
@@ -80,7 +80,7 @@ fn orthogonal(t: &Tape, update: &Tensor) -> Tensor {
         drop(last_update.replace(gram_update.clone()));
         x = t.addmm_of(&x, &gram_update, &x);
     }
-    turned(&x)
+    transposed(&x)
 }
 
 /// Orthogonalizes a matrix of which this GPU has some rows, as [`orthogonal`] does a whole one.
@@ -91,9 +91,9 @@ fn orthogonal_of_shards(t: &Tape, update: &Tensor, world: u64) -> Tensor {
     if !is_tall {
         return of_rows(t, narrow, world);
     }
-    let turned = t.transpose(&narrow, 0, 1);
+    let transposed = t.transpose(&narrow, 0, 1);
     drop(narrow);
-    t.transpose(&of_columns(t, turned), 0, 1)
+    t.transpose(&of_columns(t, transposed), 0, 1)
 }
 
 /// Divides a part of a matrix by the norm of the whole, whose square is summed over the GPUs.
@@ -110,7 +110,7 @@ fn divide_by_norm(t: &Tape, x: &Tensor) {
     drop(clamped);
 }
 
-/// The iteration on a turned matrix of which this GPU has columns: its Gram matrix is a sum over the GPUs.
+/// The iteration on a transposed matrix of which this GPU has columns: its Gram matrix is a sum over the GPUs.
 fn of_columns(t: &Tape, mut x: Tensor) -> Tensor {
     let sum = |part: &Tensor| {
         let sum = t.empty_like(part, DType::Bf16, "sum over the GPUs");
@@ -142,15 +142,15 @@ fn of_rows(t: &Tape, mut x: Tensor, world: u64) -> Tensor {
     };
     let (mut last_gram, mut last_update) = (None, None);
     for _ in 0..ITERATIONS {
-        let turned = {
+        let transposed = {
             let columns = t.empty([x.size(1), x.size(0)], DType::Bf16, "contiguous");
             let gathered = gather(&columns);
             let whole = t.empty([x.size(1), x.size(0) * world], DType::Bf16, "columns of all GPUs");
             drop((gathered, columns));
             whole
         };
-        let gram = t.mm(&x, &turned);
-        drop(turned);
+        let gram = t.mm(&x, &transposed);
+        drop(transposed);
         drop(last_gram.replace(gram.clone()));
         let whole = gather(&gram);
         let gram_update = t.addmm_of(&gram, &gram, &whole);

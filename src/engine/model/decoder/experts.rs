@@ -22,7 +22,7 @@ pub struct ExpertsConfig {
     /// True for each layer with experts, false for one with an MLP.
     pub sparse: Vec<bool>,
     /// True if layers with an MLP rotate queries and keys whatever they see.
-    pub(super) dense_turns: bool,
+    pub(super) rotates_dense: bool,
 }
 
 /// Kinds of routers.
@@ -151,7 +151,7 @@ impl ExpertsConfig {
             gate_first: keys.gate_first,
             shared: shared(s, keys.shared, intermediate)?,
             sparse: sparse(s, keys.dense, layers)?,
-            dense_turns: match keys.of_dense {
+            rotates_dense: match keys.of_dense {
                 OfDense::Usual => false,
                 OfDense::Prefix([_, pattern]) => s.size_or(pattern, 1, limits::LAYERS)? == 1,
             },

@@ -187,7 +187,7 @@ impl LlamaModules {
             rotation: Rotation::Whole,
             scales_queries: false,
             scales_keys: false,
-            only_sliding_turn: false,
+            rotates_only_sliding: false,
             scales_stream: false,
             scales_logits: false,
             scales_last: false,

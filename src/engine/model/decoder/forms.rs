@@ -20,7 +20,7 @@ pub(crate) struct LlamaBlock {
     /// True if keys are multiplied by a number before RoPE rotates them (Falcon H1).
     pub scales_keys: bool,
     /// True if, beside sliding blocks, those that see all positions have no RoPE (EXAONE 4, Cohere 2).
-    pub only_sliding_turn: bool,
+    pub rotates_only_sliding: bool,
     /// True if embeddings, and what each part adds to the residual stream, are multiplied by a number (Granite).
     pub scales_stream: bool,
     /// True if logits are multiplied by a number.

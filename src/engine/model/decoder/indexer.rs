@@ -19,12 +19,12 @@ pub(super) struct Indexer {
     dtype: DType,
     sizes: Indexers,
     /// Elements of a head that RoPE rotates.
-    turned: u64,
+    rotated: u64,
 }
 
 impl Indexer {
     /// Makes the indexer of a block of `hidden` elements, whose queries have a latent of `rank`.
-    pub fn new(b: &Builder, sizes: &Indexers, [hidden, rank, turned]: [u64; 3]) -> Self {
+    pub fn new(b: &Builder, sizes: &Indexers, [hidden, rank, rotated]: [u64; 3]) -> Self {
         Self {
             module: b.module(),
             wq_b: Linear::new(b, "wq_b", rank, sizes.heads * sizes.width, false),
@@ -33,7 +33,7 @@ impl Indexer {
             weights_proj: Linear::new(b, "weights_proj", hidden, sizes.heads, false),
             dtype: b.dtype(),
             sizes: sizes.clone(),
-            turned,
+            rotated,
         }
     }
 
@@ -45,11 +45,15 @@ impl Indexer {
 
     fn forward(&self, t: &Tape, shared: &BlockContext, x: &Tensor, latent: &Tensor) -> Tensor {
         let [batch, seq] = [x.size(0), x.size(1)];
-        let last = self.sizes.turns_last;
+        let last = self.sizes.rotates_last;
         let in_order = |x: Tensor, rest: Tensor| if last { [rest, x] } else { [x, rest] };
-        let rest = self.sizes.width - self.turned;
-        let parts = if last { [rest, self.turned] } else { [self.turned, rest] };
-        let (turned, rest) = (usize::from(last), usize::from(!last));
+        let rest = self.sizes.width - self.rotated;
+        let parts = if last {
+            [rest, self.rotated]
+        } else {
+            [self.rotated, rest]
+        };
+        let (rotated, rest) = (usize::from(last), usize::from(!last));
         let shape = [batch, seq, self.sizes.heads, self.sizes.width];
         let of_q = t.split(&t.view(&self.wq_b.call(t, latent), shape), 3, &parts);
         let of_k = {
@@ -64,7 +68,7 @@ impl Indexer {
             }
             t.split(&t.unsqueeze(&normed, 2), 3, &parts)
         };
-        let [rotated_q, rotated_k] = self.apply_rope(t, [&of_q[turned], &of_k[turned]], shared);
+        let [rotated_q, rotated_k] = self.apply_rope(t, [&of_q[rotated], &of_k[rotated]], shared);
         let of_q = in_order(rotated_q, of_q[rest].clone());
         let of_k = in_order(rotated_k, of_k[rest].clone());
         let q = t.cat(&[&of_q[0], &of_q[1]], 3);
@@ -108,7 +112,7 @@ impl Indexer {
     /// Rotates queries and keys, [batch, seq, heads, width] each.
     fn apply_rope(&self, t: &Tape, x: [&Tensor; 2], shared: &BlockContext) -> [Tensor; 2] {
         let [cos, sin] = [&shared.cos, &shared.sin].map(|wave| t.unsqueeze(wave, 2));
-        match self.sizes.turns_pairs {
+        match self.sizes.rotates_pairs {
             true => {
                 let [cos, sin] = [&cos, &sin].map(|wave| t.slice(wave, 3, wave.last() / 2));
                 nn::apply_rotary_to_pairs(t, x, &cos, &sin)

@@ -118,8 +118,8 @@ impl LatentAttention {
         let Some(latent) = c.latent else {
             unreachable!("the family has latent attention")
         };
-        let inner = latent.kv_rank + latent.turned;
-        let outer = c.heads * (latent.unturned + latent.values);
+        let inner = latent.kv_rank + latent.rotated;
+        let outer = c.heads * (latent.unrotated + latent.values);
         Self {
             module: b.module(),
             queries: Queries::new(b, c, latent),
@@ -136,21 +136,21 @@ impl LatentAttention {
     }
 
     /// `expand_kv`: keys and values of all heads, from their latent and from the part that RoPE has rotated.
-    pub(super) fn expanded(&self, t: &Tape, latent: &Tensor, turned: &Tensor) -> [Tensor; 2] {
-        let LatentConfig { unturned, values, .. } = self.latent;
+    pub(super) fn expanded(&self, t: &Tape, latent: &Tensor, rotated: &Tensor) -> [Tensor; 2] {
+        let LatentConfig { unrotated, values, .. } = self.latent;
         let [batch, seq] = [latent.size(0), latent.size(2)];
         let made = self.kv_b_proj.call(t, latent);
-        let made = t.view(&made, [batch, seq, self.heads, unturned + values]);
+        let made = t.view(&made, [batch, seq, self.heads, unrotated + values]);
         let made = t.transpose(&made, 1, 2);
-        let mut parts = t.split(&made, 3, &[unturned, values]).into_iter();
+        let mut parts = t.split(&made, 3, &[unrotated, values]).into_iter();
         let (Some(of_keys), Some(of_values)) = (parts.next(), parts.next()) else {
             unreachable!("the split makes two parts")
         };
-        let turned = t.expand(turned, [batch, self.heads, seq, turned.last()]);
+        let rotated = t.expand(rotated, [batch, self.heads, seq, rotated.last()]);
         let shape = [batch, self.heads, seq, self.latent.width()];
         let mut keys = t.empty(shape, made.dtype(), "keys");
         keys = t.set_columns(keys, &of_keys);
-        keys = t.set_columns(keys, &turned);
+        keys = t.set_columns(keys, &rotated);
         [keys, of_values]
     }
 
@@ -180,16 +180,16 @@ impl Attend for LatentAttention {
             let (q, _) = self.queries.forward(t, &x);
             let q = t.view(&q, [batch, seq, self.heads, latent.width()]);
             let q = t.transpose(&q, 1, 2);
-            let mut of_q = t.split(&q, 3, &[latent.unturned, latent.turned]);
+            let mut of_q = t.split(&q, 3, &[latent.unrotated, latent.rotated]);
             let compressed = self.kv_a_proj_with_mqa.call(t, &x);
-            let of_kv = t.split(&compressed, 2, &[latent.kv_rank, latent.turned]);
+            let of_kv = t.split(&compressed, 2, &[latent.kv_rank, latent.rotated]);
             let mut kv = self.kv_a_layernorm.call(t, &of_kv[0]);
             if self.scales_latents {
                 of_q = of_q.iter().map(|part| t.scale(part)).collect();
                 kv = t.scale(&kv);
             }
             kv = t.view(&kv, [batch, 1, seq, latent.kv_rank]);
-            let k = t.view(&of_kv[1], [batch, 1, seq, latent.turned]);
+            let k = t.view(&of_kv[1], [batch, 1, seq, latent.rotated]);
             let [rotated_q, mut rotated_k] = self.apply_rope(t, [&of_q[1], &k], shared);
             of_q.truncate(1);
             if let Some(cache) = &shared.cache {

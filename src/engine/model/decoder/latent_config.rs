@@ -13,9 +13,9 @@ pub(crate) struct LatentKeys {
     /// Default of `kv_lora_rank`.
     pub kv_rank: u64,
     /// Default of `qk_nope_head_dim`.
-    pub unturned: u64,
+    pub unrotated: u64,
     /// Default of `qk_rope_head_dim`.
-    pub turned: u64,
+    pub rotated: u64,
     /// Default of `v_head_dim`; `None` for hidden ÷ heads.
     pub values: Option<u64>,
     /// Rotation; `None` for that of the key `rope_interleave`.
@@ -30,7 +30,7 @@ pub(crate) enum TableWidth {
     /// `head_dim`, which is that of the rotated elements.
     HeadDim,
     /// The rotated elements, whatever `head_dim` says (DeepSeek-V3.2).
-    Turned,
+    Rotated,
     /// `partial_rotary_factor` of a whole head, which only scaled tables read (Mistral 4).
     PartOfHead,
 }
@@ -40,8 +40,8 @@ impl LatentKeys {
     pub const DEEPSEEK_V3: Self = Self {
         q_rank: Some(1536),
         kv_rank: 512,
-        unturned: 128,
-        turned: 64,
+        unrotated: 128,
+        rotated: 64,
         values: Some(128),
         rotation: None,
         table: TableWidth::HeadDim,
@@ -67,9 +67,9 @@ pub struct LatentConfig {
     /// Elements of the latent of keys and values.
     pub(super) kv_rank: u64,
     /// Elements of a query's or key's head that RoPE does not rotate.
-    pub(super) unturned: u64,
+    pub(super) unrotated: u64,
     /// Elements that RoPE rotates.
-    pub(super) turned: u64,
+    pub(super) rotated: u64,
     /// Elements of a value's head.
     pub(super) values: u64,
     pub(super) rotation: LatentRotation,
@@ -77,13 +77,13 @@ pub struct LatentConfig {
 
 impl LatentConfig {
     /// Elements of a head that RoPE rotates.
-    pub(crate) const fn turned(&self) -> u64 {
-        self.turned
+    pub(crate) const fn rotated(&self) -> u64 {
+        self.rotated
     }
 
     /// Elements of a head of queries or keys.
     pub(super) const fn width(&self) -> u64 {
-        self.unturned + self.turned
+        self.unrotated + self.rotated
     }
 
     /// Reads the sizes in a decoder of `hidden` elements and `heads` heads.
@@ -101,20 +101,20 @@ impl LatentConfig {
         let read = Self {
             q_rank,
             kv_rank: s.size_of_class("kv_lora_rank", keys.kv_rank, limits::WIDTH)?,
-            unturned: size("qk_nope_head_dim", keys.unturned)?,
-            turned: size("qk_rope_head_dim", keys.turned)?,
+            unrotated: size("qk_nope_head_dim", keys.unrotated)?,
+            rotated: size("qk_rope_head_dim", keys.rotated)?,
             values: size("v_head_dim", keys.values.unwrap_or(hidden / heads).max(1))?,
             rotation,
         };
         read.check(s)?;
         match keys.table {
             TableWidth::HeadDim => {
-                let head_dim = s.optional_size("head_dim", limits::HEAD_DIM)?.unwrap_or(read.turned);
-                s.equal(("head_dim", head_dim), ("qk_rope_head_dim", read.turned))?;
-                turns_heads_of_the_table(s)?;
+                let head_dim = s.optional_size("head_dim", limits::HEAD_DIM)?.unwrap_or(read.rotated);
+                s.equal(("head_dim", head_dim), ("qk_rope_head_dim", read.rotated))?;
+                rotates_heads_of_the_table(s)?;
             }
-            TableWidth::Turned => turns_heads_of_the_table(s)?,
-            TableWidth::PartOfHead => rope_tables::rotates_part(s, read.turned, read.width())?,
+            TableWidth::Rotated => rotates_heads_of_the_table(s)?,
+            TableWidth::PartOfHead => rope_tables::rotates_part(s, read.rotated, read.width())?,
         }
         Ok(read)
     }
@@ -130,15 +130,15 @@ impl LatentConfig {
                 return Err(s.wrong(name, &width.into(), "a multiple of 8: other widths are not simulated"));
             }
         }
-        if !self.turned.is_multiple_of(2) {
-            return Err(s.wrong("qk_rope_head_dim", &self.turned.into(), "an even number, of pairs"));
+        if !self.rotated.is_multiple_of(2) {
+            return Err(s.wrong("qk_rope_head_dim", &self.rotated.into(), "an even number, of pairs"));
         }
         Ok(())
     }
 }
 
 /// Refuses tables for another number of elements than attention rotates.
-fn turns_heads_of_the_table(s: &Section) -> Result<(), ModelError> {
+fn rotates_heads_of_the_table(s: &Section) -> Result<(), ModelError> {
     rope_tables::rotates_whole_heads(s)?;
     rope_tables::has_factor(s)
 }

@@ -219,7 +219,7 @@ impl SelfAttention {
         };
         let names = query_norm_names(block.query_norms);
         let norm = |name, width| Norm::new(b, name, width, block.norm);
-        let turns_anyway = c.experts.as_ref().is_some_and(|e| e.dense_turns && !e.sparse[index]);
+        let rotates_anyway = c.experts.as_ref().is_some_and(|e| e.rotates_dense && !e.sparse[index]);
         let sees_all = c.windows[index].is_none() && c.windows.iter().any(Option::is_some);
         Self {
             module: b.module(),
@@ -233,7 +233,7 @@ impl SelfAttention {
             gate_proj: block
                 .gates
                 .then(|| Linear::adapted(b, "gate_proj", c.hidden, q, c.qkv_bias)),
-            rotation: (!block.only_sliding_turn || !sees_all || turns_anyway).then_some(block.rotation),
+            rotation: (!block.rotates_only_sliding || !sees_all || rotates_anyway).then_some(block.rotation),
             scales_queries: block.scales_queries,
             scales_keys: block.scales_keys,
             liger_rope: b.has_liger_rope(),

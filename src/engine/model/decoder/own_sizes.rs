@@ -47,27 +47,27 @@ pub(crate) struct Indexers {
     /// Keys that each query attends to at most.
     pub chosen: u64,
     /// True if alternating elements of its heads make pairs, false if halves do.
-    pub turns_pairs: bool,
+    pub rotates_pairs: bool,
     /// True if RoPE rotates the last elements of a head, and weights are scaled in place of scores (HY-4).
-    pub turns_last: bool,
+    pub rotates_last: bool,
     /// For each block, true if it takes the choice of the block before it; `None` in a family whose blocks pass none on.
     pub takes_choice: Option<Vec<bool>>,
 }
 
 impl Indexers {
     /// Reads the indexers of a family with these defaults of their heads, their elements and the keys that they choose, for
-    /// attention of which `turned` elements of a head have positions.
-    pub fn read(s: &Section, [heads, width, chosen]: [u64; 3], turned: u64) -> Result<Self, ModelError> {
+    /// attention of which `rotated` elements of a head have positions.
+    pub fn read(s: &Section, [heads, width, chosen]: [u64; 3], rotated: u64) -> Result<Self, ModelError> {
         let read = Self {
             heads: s.size_or("index_n_heads", heads, limits::HEADS)?,
             width: s.size_or("index_head_dim", width, limits::HEAD_DIM)?,
             chosen: s.size_or("index_topk", chosen, limits::POSITIONS)?,
-            turns_pairs: false,
-            turns_last: false,
+            rotates_pairs: false,
+            rotates_last: false,
             takes_choice: None,
         };
-        if read.width < turned {
-            let allowed = format!("qk_rope_head_dim, {turned}, or more");
+        if read.width < rotated {
+            let allowed = format!("qk_rope_head_dim, {rotated}, or more");
             return Err(s.wrong("index_head_dim", &read.width.into(), &allowed));
         }
         Ok(read)

@@ -62,9 +62,9 @@ pub(super) fn has_factor(s: &Section) -> Result<(), ModelError> {
     Ok(())
 }
 
-/// Checks that scaled tables turn `turned` of a head's `width` elements, and that queries can be scaled by their position
+/// Checks that scaled tables rotate `rotated` of a head's `width` elements, and that queries can be scaled by their position
 /// (`Mistral4Config`, `get_llama_4_attn_scale`).
-pub(super) fn rotates_part(s: &Section, turned: u64, width: u64) -> Result<(), ModelError> {
+pub(super) fn rotates_part(s: &Section, rotated: u64, width: u64) -> Result<(), ModelError> {
     for key in KEYS {
         let Some(table) = s.optional_nested(key, "rotary embedding")? else {
             continue;
@@ -76,11 +76,11 @@ pub(super) fn rotates_part(s: &Section, turned: u64, width: u64) -> Result<(), M
         for number in ["factor", "llama_4_scaling_beta", "original_max_position_embeddings"] {
             table.required(number, "a number, which its attention reads")?;
         }
-        let allowed = format!("qk_rope_head_dim ÷ (qk_nope_head_dim + qk_rope_head_dim), {turned} ÷ {width}");
+        let allowed = format!("qk_rope_head_dim ÷ (qk_nope_head_dim + qk_rope_head_dim), {rotated} ÷ {width}");
         table.only("partial_rotary_factor", &allowed, |share| {
             share
                 .as_f64()
-                .is_some_and(|share| (share * width as f64) as u64 == turned)
+                .is_some_and(|share| (share * width as f64) as u64 == rotated)
         })?;
     }
     Ok(())
@@ -117,7 +117,7 @@ pub(super) fn read(s: &Section, theta: f64, shares: KindShares) -> Result<(Rope,
     Ok((of_kind(0)?, Some(of_kind(1)?)))
 }
 
-/// Checks that each kind of layer has a table of its own, whose frequencies do not depend on the length and which turns some of
+/// Checks that each kind of layer has a table of its own, whose frequencies do not depend on the length and which rotates some of
 /// a head's elements, of which there are `width` unless given.
 pub(crate) fn are_of_kinds(s: &Section, width: u64) -> Result<(), ModelError> {
     s.only(
@@ -141,8 +141,8 @@ pub(crate) fn are_of_kinds(s: &Section, width: u64) -> Result<(), ModelError> {
         let allowed = format!("a share of its heads' {width} elements that fits in pairs");
         table.only("partial_rotary_factor", &allowed, |share| {
             share.as_f64().is_some_and(|share| {
-                let turned = (share * width) as u64;
-                share > 0.0 && turned > 0 && turned.next_multiple_of(2) as f64 <= width
+                let rotated = (share * width) as u64;
+                share > 0.0 && rotated > 0 && rotated.next_multiple_of(2) as f64 <= width
             })
         })?;
     }

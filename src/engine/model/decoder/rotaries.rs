@@ -63,7 +63,7 @@ fn frequencies(c: &DecoderConfig) -> Frequencies {
 /// Elements of each head that are rotated.
 fn rotary_width(c: &DecoderConfig, rope: &Rope) -> u64 {
     if let Some(latent) = &c.latent {
-        return latent.turned;
+        return latent.rotated;
     }
     match c.family.modules {
         Modules::Llama(LlamaModules {

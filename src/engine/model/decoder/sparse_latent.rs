@@ -90,7 +90,11 @@ impl SparseAttention {
         };
         let latent = LatentAttention::new(b, c);
         let takes_choice = sizes.takes_choice.as_ref().is_some_and(|takes| takes[index]);
-        let widths = [c.hidden, latent.latent.q_rank.unwrap_or(c.hidden), latent.latent.turned];
+        let widths = [
+            c.hidden,
+            latent.latent.q_rank.unwrap_or(c.hidden),
+            latent.latent.rotated,
+        ];
         let indexer = || b.tape().scope("indexer", || Indexer::new(b, sizes, widths));
         let indexer = (!takes_choice).then(indexer);
         let gate = || Gate {
@@ -120,12 +124,12 @@ impl SparseAttention {
                 q = parts[0].clone();
             }
             q = t.transpose(&q, 1, 2);
-            let of_q = t.split(&q, 3, &[latent.unturned, latent.turned]);
+            let of_q = t.split(&q, 3, &[latent.unrotated, latent.rotated]);
             let compressed = of.kv_a_proj_with_mqa.call(t, &x);
-            let of_kv = t.split(&compressed, 2, &[latent.kv_rank, latent.turned]);
+            let of_kv = t.split(&compressed, 2, &[latent.kv_rank, latent.rotated]);
             let mut kv = of.kv_a_layernorm.call(t, &of_kv[0]);
             kv = t.view(&kv, [batch, 1, seq, latent.kv_rank]);
-            let k = t.view(&of_kv[1], [batch, 1, seq, latent.turned]);
+            let k = t.view(&of_kv[1], [batch, 1, seq, latent.rotated]);
             let [rotated_q, rotated_k] = of.apply_rope(t, [&of_q[1], &k], shared);
             let queries = t.cat(&[&of_q[0], &rotated_q], 3);
             let [mut keys, mut values] = of.expanded(t, &kv, &rotated_k);

@@ -37,8 +37,8 @@ impl Tape {
                 .map(|weight| (weight.dtype(), t.wide_zeros(weight)));
             let of_weights: Vec<(DType, Tensor)> = of_weights.collect();
             let has_channels_last = |x: &Tensor| x.strides()[1] == 1 && x.strides()[2] > 1;
-            let turned = has_channels_last(x) != (grad.strides()[1] == 1);
-            drop(turned.then(|| t.empty(*grad.shape(), grad.dtype(), "contiguous copy")));
+            let differs = has_channels_last(x) != (grad.strides()[1] == 1);
+            drop(differs.then(|| t.empty(*grad.shape(), grad.dtype(), "contiguous copy")));
             let bytes = [bytes_of(x) + bytes_of(grad), bytes_of(&dx)];
             let kernel = ("causal_conv1d backward", Class::ConvolutionBackward);
             t.ran_as(mark, kernel, x.dtype(), bytes, extents);

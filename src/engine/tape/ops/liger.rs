@@ -75,17 +75,17 @@ impl Tape {
     /// forward and in backward, once they lie position by position.
     pub fn liger_rope(&self, [q, k]: [&Tensor; 2], [cos, sin]: [&Tensor; 2]) -> [Tensor; 2] {
         let mut rec = self.record("LigerRopeFunctionBackward", &[q, k, cos, sin]);
-        let turned = |t: &Self, x: &Tensor| {
+        let rotated = |t: &Self, x: &Tensor| {
             t.no_grad(|| {
                 let by_position = t.contiguous(&t.transpose(x, 1, 2));
                 t.transpose(&by_position, 1, 2).detach()
             })
         };
-        let out = vec![turned(self, q), turned(self, k)];
+        let out = vec![rotated(self, q), rotated(self, k)];
         [cos, sin].into_iter().for_each(|saved| rec.save(self, saved));
         let mut out = rec
             .finish_many(self, out, move |t, bw| {
-                let of = |g: &Option<Tensor>| g.as_ref().map(|g| turned(t, g).viewed());
+                let of = |g: &Option<Tensor>| g.as_ref().map(|g| rotated(t, g).viewed());
                 let grads: Grads = bw.grads.iter().map(of).collect();
                 grads.into_iter().chain([None, None]).collect()
             })

@@ -134,8 +134,8 @@ impl Tape {
         self.without_autocast(|| self.matmul_cast(&a, &b))
     }
 
-    /// `_matmul_impl`: a matrix on the right is folded into one `mm`, as is a trained one on the left, whose product is turned
-    /// and copied; anything else becomes `bmm`.
+    /// `_matmul_impl`: a matrix on the right is folded into one `mm`, as is a trained one on the left, whose product is
+    /// transposed and copied; anything else becomes `bmm`.
     pub(super) fn matmul_cast(&self, a: &Tensor, b: &Tensor) -> Tensor {
         if a.dim() == 2 && b.dim() == 2 {
             return self.mm(a, b);

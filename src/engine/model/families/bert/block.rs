@@ -49,7 +49,7 @@ struct SelfAttention {
     heads: u64,
     dropout: f64,
     eager: bool,
-    turns_values: bool,
+    rotates_values: bool,
 }
 
 /// Names of the projections.
@@ -216,7 +216,7 @@ impl SelfAttention {
             heads: c.heads,
             dropout: c.attention_dropout,
             eager: c.form.attention != AttentionForm::Chosen,
-            turns_values: c.turns_values,
+            rotates_values: c.rotates_values,
         }
     }
 
@@ -229,7 +229,7 @@ impl SelfAttention {
                 t.transpose(&t.view(&flat, [batch, seq, self.heads, hidden / self.heads]), 1, 2)
             });
             if let Some(waves) = &shared.waves {
-                [q, k, v] = rotary::turned(t, waves, [q, k, v], self.turns_values);
+                [q, k, v] = rotary::rotated(t, waves, [q, k, v], self.rotates_values);
             }
             if let Some(cache) = &shared.cache {
                 (k, v) = cache.update(t, &k, &v);

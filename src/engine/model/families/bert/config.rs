@@ -167,7 +167,7 @@ pub struct BertConfig {
     /// True if the projections of attention have biases.
     pub attention_bias: bool,
     /// True if values are rotated too, where queries and keys are (RoFormer).
-    pub turns_values: bool,
+    pub rotates_values: bool,
     /// Activation of the MLP.
     pub activation: Activation,
     /// Dropout of hidden states.

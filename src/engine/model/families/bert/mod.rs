@@ -192,7 +192,7 @@ impl TextFamily for BertConfig {
             adapters: adapters(model_type, s, hidden)?,
             scales_embeddings: big_bird && s.flag("rescale_embeddings", false)?,
             attention_bias: !big_bird || s.flag("use_bias", true)?,
-            turns_values: model_type == "roformer" && s.flag("rotary_value", false)?,
+            rotates_values: model_type == "roformer" && s.flag("rotary_value", false)?,
             blocks_beyond: if big_bird { blocks_beyond(s)? } else { None },
             is_decoder: s.flag("is_decoder", false)?,
             // RemBERT's head is never tied.

@@ -90,8 +90,8 @@ impl Llama {
             let [cos, sin] = self.waves(t, &shared.positions, v.dtype());
             {
                 let [cos, sin] = [&cos, &sin].map(|wave| t.unsqueeze(wave, 1));
-                let turned = [&q, &k].map(|x| nn::apply_rotary(t, x, &cos, &sin));
-                [q, k] = turned;
+                let rotated = [&q, &k].map(|x| nn::apply_rotary(t, x, &cos, &sin));
+                [q, k] = rotated;
             }
             let call = AttentionCall {
                 q: &q,
@@ -123,8 +123,8 @@ pub struct Latent {
     waves: [Tensor; 2],
     heads: u64,
     kv_rank: u64,
-    unturned: u64,
-    turned: u64,
+    unrotated: u64,
+    rotated: u64,
     values: u64,
     dropout: f64,
 }
@@ -140,15 +140,15 @@ impl Latent {
         let AttentionConfig::Latent {
             q_rank,
             kv_rank,
-            unturned,
-            turned,
+            unrotated,
+            rotated,
             values,
         } = c.attention
         else {
             unreachable!("the attention is latent")
         };
         let (heads, bias) = (c.heads, c.attention_bias);
-        let width = heads * (unturned + turned);
+        let width = heads * (unrotated + rotated);
         let queries = match q_rank {
             None => Queries::Whole(Linear::adapted(b, "q_proj", c.hidden, width, false)),
             Some(rank) => Queries::Latent(
@@ -160,19 +160,19 @@ impl Latent {
         Self {
             module: b.module(),
             queries,
-            kv_a_proj_with_mqa: Linear::new(b, "kv_a_proj_with_mqa", c.hidden, kv_rank + turned, bias),
+            kv_a_proj_with_mqa: Linear::new(b, "kv_a_proj_with_mqa", c.hidden, kv_rank + rotated, bias),
             kv_a_layernorm: RmsNorm::new(b, "kv_a_layernorm", kv_rank),
-            kv_b_proj: Linear::new(b, "kv_b_proj", kv_rank, heads * (unturned + values), false),
+            kv_b_proj: Linear::new(b, "kv_b_proj", kv_rank, heads * (unrotated + values), false),
             o_proj: Linear::adapted(b, "o_proj", heads * values, c.hidden, bias),
             waves: b.tape().scope("rotary_emb", || {
-                b.buffer("inv_freq", [turned / 2], DType::F32);
+                b.buffer("inv_freq", [rotated / 2], DType::F32);
                 // The first forward makes them again, of its own length, which is at most this.
-                ["cos_cached", "sin_cached"].map(|name| b.buffer(name, [c.max_positions, turned], b.dtype()))
+                ["cos_cached", "sin_cached"].map(|name| b.buffer(name, [c.max_positions, rotated], b.dtype()))
             }),
             heads,
             kv_rank,
-            unturned,
-            turned,
+            unrotated,
+            rotated,
             values,
             dropout: c.attention_dropout,
         }
@@ -191,11 +191,11 @@ impl Latent {
         }
     }
 
-    /// `apply_rotary_pos_emb`: queries and keys whose alternating elements are put in halves and turned.
-    fn turn(&self, t: &Tape, [q, k]: [&Tensor; 2], shared: &Shared) -> [Tensor; 2] {
+    /// `apply_rotary_pos_emb`: queries and keys whose alternating elements are put in halves and rotated.
+    fn rotate(&self, t: &Tape, [q, k]: [&Tensor; 2], shared: &Shared) -> [Tensor; 2] {
         let seq = shared.positions.last();
         let [cos, sin] = [0, 1].map(|i| {
-            let wave = t.empty([1, seq, self.turned], self.waves[i].dtype(), "index");
+            let wave = t.empty([1, seq, self.rotated], self.waves[i].dtype(), "index");
             t.unsqueeze(&t.to_dtype(&wave, q.dtype()), 1)
         });
         let halved = |x: &Tensor| {
@@ -212,24 +212,24 @@ impl Latent {
             let [batch, seq] = [x.size(0), x.size(1)];
             let (heads, rank) = (self.heads, self.kv_rank);
             let q = self.of_queries(t, &x);
-            let q = t.transpose(&t.view(&q, [batch, seq, heads, self.unturned + self.turned]), 1, 2);
-            let of_q = t.split(&q, 3, &[self.unturned, self.turned]);
+            let q = t.transpose(&t.view(&q, [batch, seq, heads, self.unrotated + self.rotated]), 1, 2);
+            let of_q = t.split(&q, 3, &[self.unrotated, self.rotated]);
             let (mut q_nope, mut q_pe) = (of_q[0].clone(), of_q[1].clone());
             drop(of_q);
             let compressed = self.kv_a_proj_with_mqa.call(t, &x);
-            let of_kv = t.split(&compressed, 2, &[rank, self.turned]);
+            let of_kv = t.split(&compressed, 2, &[rank, self.rotated]);
             drop(compressed);
             let mut k_pe = of_kv[1].clone();
             let latent = self.kv_a_layernorm.call(t, &of_kv[0]);
             drop(of_kv);
-            k_pe = t.transpose(&t.view(&k_pe, [batch, seq, 1, self.turned]), 1, 2);
-            [q_pe, k_pe] = self.turn(t, [&q_pe, &k_pe], shared);
-            let of_head = self.unturned + self.values;
+            k_pe = t.transpose(&t.view(&k_pe, [batch, seq, 1, self.rotated]), 1, 2);
+            [q_pe, k_pe] = self.rotate(t, [&q_pe, &k_pe], shared);
+            let of_head = self.unrotated + self.values;
             let weight = self.kv_b_proj.read_weight(t);
             // Without a weight, the run has failed, and its events count no more.
             let weight = weight.unwrap_or_else(|| t.empty([heads * of_head, rank], x.dtype(), "weight"));
             let kv_b = t.view(&weight, [heads, of_head, rank]);
-            let absorbed = t.split(&kv_b, 1, &[self.unturned, self.values]);
+            let absorbed = t.split(&kv_b, 1, &[self.unrotated, self.values]);
             q_nope = t.matmul(&q_nope, &absorbed[0]);
             let mut weights = {
                 let sum = {

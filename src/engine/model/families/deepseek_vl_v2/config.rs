@@ -89,9 +89,9 @@ pub enum AttentionConfig {
         /// Elements of the latent of keys and values.
         kv_rank: u64,
         /// Elements of a head without positions.
-        unturned: u64,
+        unrotated: u64,
         /// Elements of a head that RoPE rotates.
-        turned: u64,
+        rotated: u64,
         /// Elements of a value's head.
         values: u64,
     },
@@ -313,15 +313,15 @@ fn latent(s: &Section) -> Result<AttentionConfig, ModelError> {
         false => Some(1536),
     };
     let size = |name: &str, default: u64| s.size_of_class(name, default, limits::HEAD_DIM);
-    let turned = size("qk_rope_head_dim", 64)?;
-    if !turned.is_multiple_of(2) {
-        return Err(s.wrong("qk_rope_head_dim", &turned.into(), "an even number, of pairs"));
+    let rotated = size("qk_rope_head_dim", 64)?;
+    if !rotated.is_multiple_of(2) {
+        return Err(s.wrong("qk_rope_head_dim", &rotated.into(), "an even number, of pairs"));
     }
     Ok(AttentionConfig::Latent {
         q_rank,
         kv_rank: s.size_of_class("kv_lora_rank", 512, limits::WIDTH)?,
-        unturned: size("qk_nope_head_dim", 128)?,
-        turned,
+        unrotated: size("qk_nope_head_dim", 128)?,
+        rotated,
         values: size("v_head_dim", 128)?,
     })
 }

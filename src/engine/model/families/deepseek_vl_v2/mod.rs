@@ -68,10 +68,10 @@ impl Family for DeepseekVlV2Config {
                 key_value: shared,
                 ..Heads::of_all(self.text.heads, hidden)
             },
-            AttentionConfig::Latent { unturned, turned, .. } => Heads {
+            AttentionConfig::Latent { unrotated, rotated, .. } => Heads {
                 query: self.text.heads,
                 key_value: self.text.heads,
-                width: unturned + turned,
+                width: unrotated + rotated,
             },
         }
     }

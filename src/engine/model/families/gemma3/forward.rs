@@ -173,8 +173,8 @@ impl Projector {
     fn forward(&self, t: &Tape, vision: &Tensor) -> Tensor {
         let [images, width, side] = [vision.size(0), vision.last(), self.patches_per_side];
         let planes = {
-            let turned = t.transpose(vision, 1, 2);
-            t.contiguous(&t.reshape(&turned, [images, width, side, side]))
+            let transposed = t.transpose(vision, 1, 2);
+            t.contiguous(&t.reshape(&transposed, [images, width, side, side]))
         };
         let pooled = {
             let pooled = t.avg_pool2d(&planes, side / self.tokens_per_side);

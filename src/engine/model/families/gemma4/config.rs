@@ -152,7 +152,7 @@ impl VisionTower {
         let kv_heads = s.size("num_key_value_heads", 12, limits::HEADS)?;
         s.divide(("num_attention_heads", heads), ("num_key_value_heads", kv_heads))?;
         let head_dim = s.size("head_dim", 64, limits::HEAD_DIM)?;
-        // Each axis turns half of a head, in pairs.
+        // Each axis rotates half of a head, in pairs.
         s.divide(("head_dim", head_dim), ("4", 4))?;
         Ok(Self {
             hidden: s.size("hidden_size", 768, limits::WIDTH)?,

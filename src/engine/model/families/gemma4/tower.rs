@@ -29,7 +29,7 @@ struct PatchEmbedder {
     position_embedding_table: Tensor,
 }
 
-/// `Gemma4VisionRotaryEmbedding`: half of a head turns by the column of a patch, half by its row.
+/// `Gemma4VisionRotaryEmbedding`: half of a head is rotated by the column of a patch, half by its row.
 struct AxialRotary {
     module: Module,
     inv_freq: Tensor,
@@ -302,20 +302,20 @@ impl AxialRotary {
                 let frequencies = t.view(&self.inv_freq, [1, self.head_dim / 4]);
                 let expanded = t.unsqueeze(&t.compute(places, DType::F32, "places as float"), 3);
                 let freqs = t.autocast(None, || t.matmul(&expanded, &frequencies));
-                let turn = |name| {
+                let wave = |name| {
                     let wave = t.compute(&freqs, DType::F32, name);
                     t.compute(&wave, DType::F32, "times attention scaling")
                 };
-                let [mut cos, mut sin] = ["cos", "sin"].map(turn);
+                let [mut cos, mut sin] = ["cos", "sin"].map(wave);
                 let both_axes = |wave: &Tensor| {
                     let axis = t.select(wave, 2);
                     t.cat(&[&axis, &axis, &axis, &axis], 2)
                 };
                 cos = both_axes(&cos);
                 sin = both_axes(&sin);
-                let turned = (t.to_dtype(&cos, x.dtype()), t.to_dtype(&sin, x.dtype()));
+                let narrow = (t.to_dtype(&cos, x.dtype()), t.to_dtype(&sin, x.dtype()));
                 drop((sin, cos, freqs, expanded));
-                turned
+                narrow
             })
         })
     }
@@ -402,31 +402,31 @@ impl SelfAttention {
         t.view(x, [x.size(0), x.size(1), x.last() / self.head_dim, self.head_dim])
     }
 
-    /// `apply_multidimensional_rope`: each half of a head turns by itself.
-    fn turn(&self, t: &Tape, context: &Context, x: &Tensor) -> Tensor {
+    /// `apply_multidimensional_rope`: each half of a head is rotated by itself.
+    fn rotate(&self, t: &Tape, context: &Context, x: &Tensor) -> Tensor {
         let half = self.head_dim / 2;
         let halves = |x: &Tensor| t.split(x, x.dim() - 1, &[half, half]);
         let (parts, cos, sin) = (halves(x), halves(&context.cos), halves(&context.sin));
-        let turned: Vec<Tensor> = (0..2)
+        let rotated: Vec<Tensor> = (0..2)
             .map(|axis| {
                 let (cos, sin) = (t.unsqueeze(&cos[axis], 2), t.unsqueeze(&sin[axis], 2));
                 nn::apply_rotary(t, &parts[axis], &cos, &sin)
             })
             .collect();
-        t.cat(&[&turned[0], &turned[1]], 3)
+        t.cat(&[&rotated[0], &rotated[1]], 3)
     }
 
     fn call(&self, t: &Tape, context: &Context, x: Tensor) -> (Tensor, Option<Tensor>) {
         self.module.call(t, move || {
             let [images, patches] = [x.size(0), x.size(1)];
-            let turned = |linear: &ClippableLinear, norm: &PowerRmsNorm| {
+            let projected = |linear: &ClippableLinear, norm: &PowerRmsNorm| {
                 let mut states = self.heads(t, &linear.call(t, &x));
                 states = norm.call(t, &states);
-                states = self.turn(t, context, &states);
+                states = self.rotate(t, context, &states);
                 t.transpose(&states, 1, 2)
             };
-            let q = turned(&self.q_proj, &self.q_norm);
-            let k = turned(&self.k_proj, &self.k_norm);
+            let q = projected(&self.q_proj, &self.q_norm);
+            let k = projected(&self.k_proj, &self.k_norm);
             let mut v = self.heads(t, &self.v_proj.call(t, &x));
             v = self.v_norm.call(t, &v);
             v = t.transpose(&v, 1, 2);

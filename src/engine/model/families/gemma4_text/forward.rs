@@ -189,12 +189,12 @@ impl Gemma4Text {
                 .map(|pattern| nn::text_mask(t, run.attn, &embeds, packed, pattern))
         });
         let states = SharedStates::default();
-        let turns = self.rotary.each_ref().map(|rotary| {
+        let tables = self.rotary.each_ref().map(|rotary| {
             let rotary = rotary.as_ref()?;
             Some(rotary.call(t, &embeds, &position_ids))
         });
         let contexts = [0, 1].map(|kind| {
-            let (cos, sin) = turns[kind].clone()?;
+            let (cos, sin) = tables[kind].clone()?;
             Some(Rc::new(LayerContext {
                 attn: run.attn,
                 mask: masks[kind].clone(),

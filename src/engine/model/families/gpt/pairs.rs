@@ -122,10 +122,10 @@ impl Attend for PairsAttention {
             let (sincos, _places) = self.waves(t, &shared.position_ids, k.dtype());
             let half = self.rotated / 2;
             let waves = [t.slice(&sincos, 2, half), t.slice(&sincos, 2, half)];
-            let [(turned_k, _k_parts), (turned_q, _q_parts)] = self.turned(t, [&k, &q], &waves);
-            k = t.permute(&turned_k, &[0, 2, 1, 3]);
-            q = t.permute(&turned_q, &[0, 2, 1, 3]);
-            drop((turned_k, turned_q));
+            let [(rotated_k, _k_parts), (rotated_q, _q_parts)] = self.rotated_in_part(t, [&k, &q], &waves);
+            k = t.permute(&rotated_k, &[0, 2, 1, 3]);
+            q = t.permute(&rotated_q, &[0, 2, 1, 3]);
+            drop((rotated_k, rotated_q));
             if let Some(cache) = &shared.cache {
                 (k, v) = cache.update(t, &t.to_dtype(&k, x.dtype()), &v);
             }
@@ -147,16 +147,16 @@ impl Attend for PairsAttention {
 
 impl PairsAttention {
     /// Rotates keys, then queries, and only then joins the parts of their heads.
-    fn turned(&self, t: &Tape, x: [&Tensor; 2], waves: &[Tensor; 2]) -> [(Tensor, Vec<Tensor>); 2] {
+    fn rotated_in_part(&self, t: &Tape, x: [&Tensor; 2], waves: &[Tensor; 2]) -> [(Tensor, Vec<Tensor>); 2] {
         let cut = x.map(|x| {
             let part = t.slice(x, 3, self.rotated);
             (part, t.narrow(x, 3, self.head_dim - self.rotated))
         });
-        let turned = cut.map(|(part, rest)| {
-            let turned = rotated(t, &part, waves);
-            (turned, rest)
+        let parts = cut.map(|(part, rest)| {
+            let part = rotated(t, &part, waves);
+            (part, rest)
         });
-        turned.map(|(turned, rest)| (t.cat(&[&turned, &rest], 3), vec![turned, rest]))
+        parts.map(|(part, rest)| (t.cat(&[&part, &rest], 3), vec![part, rest]))
     }
 }
 
@@ -165,7 +165,7 @@ fn rotated(t: &Tape, x: &Tensor, [sin, cos]: &[Tensor; 2]) -> Tensor {
     let doubled = |wave: &Tensor| t.repeat_each(&t.unsqueeze(wave, 2), 2, 3);
     let (sin, cos) = (doubled(sin), doubled(cos));
     let straight = t.mul(x, &cos);
-    let turned = {
+    let across = {
         let every_two = {
             let half = x.last() / 2;
             let (first, second) = (t.narrow(x, 3, half), t.narrow(x, 3, half));
@@ -176,7 +176,7 @@ fn rotated(t: &Tape, x: &Tensor, [sin, cos]: &[Tensor; 2]) -> Tensor {
         };
         t.mul(&every_two, &sin)
     };
-    t.add(&straight, &turned)
+    t.add(&straight, &across)
 }
 
 /// `create_sinusoidal_positions`, [positions, width] in fp32, made by `last`; `default` is PyTorch's default type, in which

@@ -115,7 +115,7 @@ impl Attend for TableAttention {
 /// `_merge_heads`: [batch, heads, seq, width] → [batch, seq, hidden].
 pub(super) fn merged(t: &Tape, out: Tensor) -> Tensor {
     let [batch, heads, seq, width] = [out.size(0), out.size(1), out.size(2), out.size(3)];
-    let turned = t.contiguous(&t.permute(&out, &[0, 2, 1, 3]));
+    let transposed = t.contiguous(&t.permute(&out, &[0, 2, 1, 3]));
     drop(out);
-    t.view(&turned, [batch, seq, heads * width])
+    t.view(&transposed, [batch, seq, heads * width])
 }

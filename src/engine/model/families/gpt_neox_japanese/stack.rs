@@ -164,8 +164,8 @@ impl SelfAttention {
             [q, k] = {
                 let cos = t.unsqueeze(&shared.cos, 1);
                 let sin = t.unsqueeze(&shared.sin, 1);
-                let turned = nn::apply_rotary_to_part(t, [&q, &k], &cos, &sin);
-                turned.map(|x| t.contiguous(&x))
+                let rotated = nn::apply_rotary_to_part(t, [&q, &k], &cos, &sin);
+                rotated.map(|x| t.contiguous(&x))
             };
             if let Some(cache) = &shared.cache {
                 (k, v) = cache.update(t, &k, &v);
@@ -186,8 +186,8 @@ impl SelfAttention {
         let k = t.view(k, [batch * heads, keys, width]);
         let zeros = t.empty([batch * heads, queries, keys], q.dtype(), "zeros");
         let mut scores = {
-            let turned = t.transpose(&k, 1, 2);
-            let [k, q, zeros] = [&turned, &q, &zeros].map(|x| t.cast_low(x));
+            let transposed = t.transpose(&k, 1, 2);
+            let [k, q, zeros] = [&transposed, &q, &zeros].map(|x| t.cast_low(x));
             t.baddbmm(&zeros, &q, &k)
         };
         scores = t.view(&scores, [batch, heads, queries, keys]);

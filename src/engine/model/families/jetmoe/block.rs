@@ -130,8 +130,8 @@ impl SelfAttention {
             drop((queries, parts));
             {
                 let [cos, sin] = [&shared.cos, &shared.sin].map(|wave| t.unsqueeze(wave, 1));
-                let turned = [&q, &k].map(|x| nn::apply_rotary(t, x, &cos, &sin));
-                [q, k] = turned;
+                let rotated = [&q, &k].map(|x| nn::apply_rotary(t, x, &cos, &sin));
+                [q, k] = rotated;
             }
             if let Some(cache) = &shared.cache {
                 (k, v) = cache.update(t, &k, &v);

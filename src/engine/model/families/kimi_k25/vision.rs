@@ -90,9 +90,9 @@ fn merge_index(t: &Tape, layout: &Layout) -> Tensor {
         let [down, across] = [image.rows / m, image.columns / m];
         let arange = t.view(&ids(t, &[image.patches()], "arange"), [1, down, m, across, m]);
         _base = Some(arange.clone());
-        let turned = t.permute(&arange, &[1, 3, 0, 2, 4]);
+        let transposed = t.permute(&arange, &[1, 3, 0, 2, 4]);
         drop(arange);
-        let of_image = t.reshape(&turned, [down * across, 1, m * m]);
+        let of_image = t.reshape(&transposed, [down * across, 1, m * m]);
         _base = Some(of_image.clone());
         rows.push(of_image);
     }

@@ -59,11 +59,11 @@ impl M3VisionConfig {
     fn read(s: &Section) -> Result<Self, ModelError> {
         let shape = EncoderShape::read(s, SHAPE)?;
         let head = shape.head_dim();
-        let turned = (head / 2).div_ceil(2) * 4;
+        let rotated = (head / 2).div_ceil(2) * 4;
         s.only(
             "hidden_size",
             "a width whose heads are as wide as their rotary positions",
-            |_| turned <= head,
+            |_| rotated <= head,
         )?;
         let patch = s.side("patch_size", 14, limits::PIXELS)?;
         let merge = s.size("spatial_merge_size", 2, limits::COUNT)?;

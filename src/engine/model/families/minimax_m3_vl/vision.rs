@@ -128,9 +128,9 @@ impl SelfAttention {
             let mut k = project(&self.k_proj);
             let v = t.transpose(&project(&self.v_proj), 1, 2);
             let [cos, sin] = [&positions.cos, &positions.sin].map(|x| t.unsqueeze(&t.unsqueeze(x, 0), 2));
-            let (turned, held) = nn::apply_partial_rotary(t, [&q, &k], &cos, &sin);
+            let (rotated, held) = nn::apply_partial_rotary(t, [&q, &k], &cos, &sin);
             drop(held);
-            [q, k] = turned;
+            [q, k] = rotated;
             [q, k] = [t.transpose(&q, 1, 2), t.transpose(&k, 1, 2)];
             let call = AttentionCall {
                 q: &q,

@@ -112,7 +112,7 @@ impl SelfAttention {
                 let flat = self.qkv[i].call(t, x);
                 t.transpose(&t.view(&flat, [batch, seq, self.heads, hidden / self.heads]), 1, 2)
             });
-            let (q, mut k) = turned(t, [q, k], shared);
+            let (q, mut k) = rotated(t, [q, k], shared);
             if let Some(cache) = &shared.cache {
                 (k, v) = cache.update(t, &k, &v);
             }
@@ -132,8 +132,8 @@ impl SelfAttention {
     }
 }
 
-/// Queries and keys turned in fp32 and back in their own type.
-fn turned(t: &Tape, [q, k]: [Tensor; 2], shared: &BlockContext) -> (Tensor, Tensor) {
+/// Queries and keys rotated in fp32 and back in their own type.
+fn rotated(t: &Tape, [q, k]: [Tensor; 2], shared: &BlockContext) -> (Tensor, Tensor) {
     let [cos, sin] = [&shared.cos, &shared.sin].map(|wave| t.unsqueeze(wave, 1));
     let wide = [&q, &k].map(|x| {
         let straight = {
@@ -146,7 +146,7 @@ fn turned(t: &Tape, [q, k]: [Tensor; 2], shared: &BlockContext) -> (Tensor, Tens
         };
         t.add(&straight, &across)
     });
-    let turned = (t.to_dtype(&wide[0], q.dtype()), t.to_dtype(&wide[1], k.dtype()));
+    let rotated = (t.to_dtype(&wide[0], q.dtype()), t.to_dtype(&wide[1], k.dtype()));
     drop((wide, q, k));
-    turned
+    rotated
 }

@@ -129,8 +129,8 @@ impl SelfAttention {
             let (cos, sin) = self.rotary.call(t, &v, &shared.position_ids);
             {
                 let [cos, sin] = [&cos, &sin].map(|wave| t.unsqueeze(wave, 1));
-                let turned = [&q, &k].map(|x| nn::apply_rotary(t, x, &cos, &sin));
-                [q, k] = turned;
+                let rotated = [&q, &k].map(|x| nn::apply_rotary(t, x, &cos, &sin));
+                [q, k] = rotated;
             }
             if let Some(cache) = &shared.cache {
                 (k, v) = cache.update(t, &k, &v);

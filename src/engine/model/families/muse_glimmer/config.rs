@@ -125,16 +125,16 @@ fn read_text(s: &Section) -> Result<DecoderConfig, ModelError> {
         let allowed = "some of sliding_attention: without any, the mask of sliding layers is not simulated";
         return Err(s.wrong("layer_types", types, allowed));
     }
-    let turns = |bases: &Value| {
+    let rotated = |bases: &Value| {
         let bases = bases.as_array()?;
         Some(bases.iter().map(|base| base.as_f64() != Some(0.0)).collect::<Vec<_>>())
     };
     let sliding: Vec<bool> = text.windows.iter().map(Option::is_some).collect();
     let allowed = "0 for the layers of full_attention and another number for those of sliding_attention";
     s.only("layer_rope_theta", allowed, |bases| {
-        turns(bases).as_ref() == Some(&sliding)
+        rotated(bases).as_ref() == Some(&sliding)
     })?;
-    // Without the list, every fourth layer from the last turns nothing, whatever it sees.
+    // Without the list, every fourth layer from the last has no rotary embedding, whatever it sees.
     if s.value("layer_rope_theta").is_none() {
         let layers = sliding.len();
         let usual = (0..layers).map(|i| !(layers - 1 - i).is_multiple_of(4));

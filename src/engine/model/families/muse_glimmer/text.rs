@@ -20,7 +20,7 @@ struct SelfAttention {
     gate_proj: Linear,
     qk_norm: PowerRmsNorm,
     /// True if RoPE rotates queries and keys: in sliding blocks.
-    turns: bool,
+    rotates: bool,
     head_dim: u64,
     dropout: f64,
 }
@@ -42,7 +42,7 @@ impl SelfAttention {
             o_proj: Linear::adapted(b, "o_proj", q, c.hidden, c.o_bias),
             gate_proj: Linear::adapted(b, "gate_proj", c.hidden, q, false),
             qk_norm: PowerRmsNorm::plain("qk_norm"),
-            turns: c.windows[index].is_some(),
+            rotates: c.windows[index].is_some(),
             head_dim: c.head_dim,
             dropout: c.attention_dropout,
         }
@@ -65,11 +65,11 @@ impl Attend for SelfAttention {
                 t.scale(&normed)
             };
             k = self.qk_norm.call(t, &k);
-            if self.turns {
+            if self.rotates {
                 let cos = t.unsqueeze(&shared.cos, 1);
                 let sin = t.unsqueeze(&shared.sin, 1);
-                let turned = (nn::apply_rotary(t, &q, &cos, &sin), nn::apply_rotary(t, &k, &cos, &sin));
-                (q, k) = turned;
+                let rotated = (nn::apply_rotary(t, &q, &cos, &sin), nn::apply_rotary(t, &k, &cos, &sin));
+                (q, k) = rotated;
             }
             if let Some(cache) = &shared.cache {
                 (k, v) = cache.update(t, &k, &v);

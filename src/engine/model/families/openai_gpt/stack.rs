@@ -182,7 +182,7 @@ impl SelfAttention {
         })
     }
 
-    /// `_attn`, whose keys are turned already.
+    /// `_attn`, whose keys are rotated already.
     fn attend(&self, t: &Tape, [q, k, v]: [&Tensor; 3], mask: &Tensor) -> Tensor {
         let mut weights = t.matmul(q, k);
         weights = t.scale(&weights);

@@ -93,11 +93,11 @@ impl Vision {
             let ordered = t.index_from_host(&tokens, [patches / unit]);
             t.view(&ordered, [patches, x.last()])
         };
-        let mut turns = self.turns(t, layout);
+        let mut angles = self.angles(t, layout);
         let _windows = windows(t, layout, self.window);
         let h = reordered(&h);
-        turns = reordered(&turns);
-        let both = t.cat(&[&turns, &turns], 1);
+        angles = reordered(&angles);
+        let both = t.cat(&[&angles, &angles], 1);
         let positions = Rc::new(Positions {
             cos: t.compute(&both, DType::F32, "cos"),
             sin: t.compute(&both, DType::F32, "sin"),
@@ -110,12 +110,12 @@ impl Vision {
             h
         });
         let last = reordered(&h);
-        drop((h, segments, both, turns, positions));
+        drop((h, segments, both, angles, positions));
         (last, states)
     }
 
     /// `rot_pos_emb`: angles of the rows and columns of each patch, [patches, half a head].
-    fn turns(&self, t: &Tape, layout: &Layout) -> Tensor {
+    fn angles(&self, t: &Tape, layout: &Layout) -> Tensor {
         let sides = layout.images().iter().map(|image| image.rows.max(image.columns));
         let [most, pairs] = [sides.max().unwrap_or(1), self.inv_freq.size(0)];
         let angles = {

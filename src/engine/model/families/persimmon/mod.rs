@@ -31,7 +31,7 @@ static FORM: Form = Form {
     output: "dense",
     qkv: QkvForm::Selected,
     query_norms: QueryNorms::Shared,
-    keeps_turned: true,
+    keeps_rotated: true,
     mlp: FeedForwardForm::Plain(MlpForm {
         names: ["dense_h_to_4h", "dense_4h_to_h"],
         bias: true,

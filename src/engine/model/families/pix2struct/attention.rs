@@ -168,9 +168,9 @@ impl SelfAttention {
         weights = t.functional_dropout(&weights, self.sizes.dropout);
         let out = t.matmul(&weights, v);
         let out = {
-            let turned = t.transpose(&out, 1, 2);
+            let transposed = t.transpose(&out, 1, 2);
             drop(out);
-            t.contiguous(&turned)
+            t.contiguous(&transposed)
         };
         (out, weights)
     }

@@ -64,8 +64,8 @@ fn streams_loss(t: &Tape, logits: &Tensor, labels: &Tensor) -> Tensor {
     let [batch, streams, seq, vocab] = [logits.size(0), logits.size(1), logits.size(2), logits.size(3)];
     let targets = t.empty([streams, batch, seq], labels.dtype(), "targets");
     let flat = {
-        let turned = t.contiguous(&t.transpose(logits, 0, 1));
-        t.view(&turned, [streams * batch * seq, vocab])
+        let transposed = t.contiguous(&t.transpose(logits, 0, 1));
+        t.view(&transposed, [streams * batch * seq, vocab])
     };
     let log_probs = t.log_softmax(&flat, Some(DType::F32));
     t.nll_loss(&log_probs, &t.view(&targets, [streams * batch * seq]))

@@ -31,7 +31,7 @@ static FORM: Form = Form {
     output: "o_proj",
     qkv: QkvForm::Separate,
     query_norms: QueryNorms::EachHead,
-    keeps_turned: true,
+    keeps_rotated: true,
     mlp: FeedForwardForm::Gated,
     norms_first: false,
     residual: Residual::StreamFirst,

@@ -38,7 +38,7 @@ pub struct Zamba2Config {
     pub activation: Activation,
     /// Dropout of attention probabilities.
     pub attention_dropout: f64,
-    /// Rotary positions, if they turn queries and keys.
+    /// Rotary positions, if they rotate queries and keys.
     pub rope: Option<Rope>,
     /// The mixers.
     pub mamba: Mamba2Config,
@@ -66,7 +66,7 @@ impl Zamba2Config {
         let vocab = s.size("vocab_size", 32_000, limits::VOCAB)?;
         s.padding(vocab)?;
         let bias = s.flag("add_bias_linear", false)?;
-        let turns = s.flag("use_mem_rope", false)?;
+        let has_rope = s.flag("use_mem_rope", false)?;
         Ok(Self {
             vocab,
             hidden,
@@ -83,7 +83,7 @@ impl Zamba2Config {
             bias,
             activation: s.activation("hidden_act", Activation::Gelu)?,
             attention_dropout: s.probability("attention_dropout", 0.0)?,
-            rope: if turns { Some(Rope::read(s, 1e4, 1.0)?) } else { None },
+            rope: if has_rope { Some(Rope::read(s, 1e4, 1.0)?) } else { None },
             mamba: mixer(s, hidden, bias)?,
             tie_word_embeddings: s.flag("tie_word_embeddings", true)?,
         })

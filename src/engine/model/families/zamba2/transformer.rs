@@ -28,7 +28,7 @@ struct SelfAttention {
     adapters: Option<[Adapters; 3]>,
     heads: [u64; 2],
     head_dim: u64,
-    turns: bool,
+    rotates: bool,
     dropout: f64,
 }
 
@@ -141,7 +141,7 @@ impl SelfAttention {
             adapters: c.adapts_attention.then(adapters),
             heads: [c.heads, c.kv_heads],
             head_dim,
-            turns: c.rope.is_some(),
+            rotates: c.rope.is_some(),
             dropout: c.attention_dropout,
         }
     }
@@ -163,10 +163,10 @@ impl SelfAttention {
             };
             let [q, k, v] = flat;
             let (mut q, mut k, mut v) = (split(q, heads), split(k, kv_heads), split(v, kv_heads));
-            if self.turns {
+            if self.rotates {
                 let [cos, sin] = [&shared.cos, &shared.sin].map(|wave| t.unsqueeze(wave, 1));
-                let turned = [&q, &k].map(|x| nn::apply_rotary(t, x, &cos, &sin));
-                [q, k] = turned;
+                let rotated = [&q, &k].map(|x| nn::apply_rotary(t, x, &cos, &sin));
+                [q, k] = rotated;
             }
             if let Some(cache) = &shared.cache {
                 (k, v) = cache.update(t, &k, &v);

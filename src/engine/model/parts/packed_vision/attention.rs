@@ -126,11 +126,11 @@ fn flash_rotary(t: &Tape, x: [&Tensor; 2], positions: &Positions) -> (Tensor, Te
     let waves =
         [&positions.cos, &positions.sin].map(|wave| t.no_grad(|| t.contiguous(&t.narrow(wave, 1, wave.last() / 2))));
     let [q, k] = x.map(|x| {
-        let turned = {
+        let rotated = {
             let wide = t.to_dtype(x, DType::F32);
             t.flash_rotary(&wide, &waves)
         };
-        t.to_dtype(&turned, x.dtype())
+        t.to_dtype(&rotated, x.dtype())
     });
     (q, k)
 }

@@ -183,8 +183,8 @@ impl SelfAttention {
             let v = self.v_proj.call(t, &x);
             let (mut q, mut k, v) = (heads(q), heads(k), heads(v));
             let [cos, sin] = [&shared.cos, &shared.sin].map(|x| t.unsqueeze(x, 0));
-            let turned = [nn::apply_rotary(t, &q, &cos, &sin), nn::apply_rotary(t, &k, &cos, &sin)];
-            [q, k] = turned;
+            let rotated = [nn::apply_rotary(t, &q, &cos, &sin), nn::apply_rotary(t, &k, &cos, &sin)];
+            [q, k] = rotated;
             let call = AttentionCall {
                 q: &q,
                 k: &k,

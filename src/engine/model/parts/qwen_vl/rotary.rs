@@ -71,12 +71,12 @@ impl VisionRotary {
         };
         cos = recompose(&cos);
         sin = recompose(&sin);
-        let turns = Positions {
+        let made = Positions {
             cos: t.to_dtype(&cos, dtype),
             sin: t.to_dtype(&sin, dtype),
         };
         drop((positions, freqs));
-        turns
+        made
     }
 }
 
@@ -85,11 +85,11 @@ pub fn apply_vision_rotary(t: &Tape, q: &Tensor, k: &Tensor, cos: &Tensor, sin: 
     let (wide_q, wide_k) = (t.to_dtype(q, DType::F32), t.to_dtype(k, DType::F32));
     let (cos, sin) = (t.unsqueeze(cos, 1), t.unsqueeze(sin, 1));
     let (cos, sin) = (t.to_dtype(&cos, DType::F32), t.to_dtype(&sin, DType::F32));
-    let mut turned_q = apply_rotary(t, &wide_q, &cos, &sin);
-    let mut turned_k = apply_rotary(t, &wide_k, &cos, &sin);
-    turned_q = t.to_dtype(&turned_q, q.dtype());
-    turned_k = t.to_dtype(&turned_k, k.dtype());
-    (turned_q, turned_k)
+    let mut rotated_q = apply_rotary(t, &wide_q, &cos, &sin);
+    let mut rotated_k = apply_rotary(t, &wide_k, &cos, &sin);
+    rotated_q = t.to_dtype(&rotated_q, q.dtype());
+    rotated_k = t.to_dtype(&rotated_k, k.dtype());
+    (rotated_q, rotated_k)
 }
 
 /// `liger_rotary_pos_emb_vision`: the same in one kernel, where the queries and keys in fp32 are.
@@ -97,10 +97,10 @@ pub fn apply_vision_rotary_by_liger(t: &Tape, q: &Tensor, k: &Tensor, cos: &Tens
     let wide = |x: &Tensor| t.transpose(&t.unsqueeze(&t.to_dtype(x, DType::F32), 0), 1, 2);
     let (wide_q, wide_k) = (wide(q), wide(k));
     let (cos, sin) = (t.to_dtype(cos, DType::F32), t.to_dtype(sin, DType::F32));
-    let [turned_q, turned_k] = t.liger_rope([&wide_q, &wide_k], [&cos, &sin]);
+    let [rotated_q, rotated_k] = t.liger_rope([&wide_q, &wide_k], [&cos, &sin]);
     let back = |x: &Tensor, dtype| t.to_dtype(&t.squeeze(&t.transpose(x, 1, 2), 0), dtype);
-    let out_q = back(&turned_q, q.dtype());
-    drop(turned_q);
-    let out_k = back(&turned_k, k.dtype());
+    let out_q = back(&rotated_q, q.dtype());
+    drop(rotated_q);
+    let out_k = back(&rotated_k, k.dtype());
     (out_q, out_k)
 }

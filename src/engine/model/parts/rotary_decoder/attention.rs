@@ -15,7 +15,7 @@ pub(super) struct SelfAttention {
     qkv: Projections,
     output: Linear,
     norms: Option<[HeadNorms; 2]>,
-    keeps_turned: bool,
+    keeps_rotated: bool,
     head_dim: u64,
     dropout: f64,
 }
@@ -85,7 +85,7 @@ impl SelfAttention {
             qkv,
             output: output(b, form.output, c.hidden, c.hidden, c.output_bias),
             norms: c.qk_norm.then(|| [norm(0, c.heads), norm(1, c.kv_heads)]),
-            keeps_turned: form.keeps_turned,
+            keeps_rotated: form.keeps_rotated,
             head_dim,
             dropout: c.attention_dropout,
         }
@@ -96,18 +96,18 @@ impl SelfAttention {
         self.module.call(t, move || {
             let [batch, seq, hidden] = [x.size(0), x.size(1), x.size(2)];
             let ([mut q, mut k, mut v], _fused) = self.projected(t, x);
-            let (turned, _parts);
+            let (rotated, _parts);
             {
                 let cos = t.unsqueeze(&shared.cos, 1);
                 let sin = t.unsqueeze(&shared.sin, 1);
-                (turned, _parts) = if self.keeps_turned {
+                (rotated, _parts) = if self.keeps_rotated {
                     let (whole, parts) = nn::apply_partial_rotary(t, [&q, &k], &cos, &sin);
                     (whole, Some(parts))
                 } else {
                     (nn::apply_rotary_to_part(t, [&q, &k], &cos, &sin), None)
                 };
             }
-            [q, k] = turned;
+            [q, k] = rotated;
             if let Some(cache) = &shared.cache {
                 (k, v) = cache.update(t, &k, &v);
             }

@@ -28,7 +28,7 @@ pub(crate) struct Form {
     /// Norms of queries and keys, if the configuration has them.
     pub query_norms: QueryNorms,
     /// True if the rotated parts of heads live until attention returns.
-    pub keeps_turned: bool,
+    pub keeps_rotated: bool,
     /// Form of the MLP.
     pub mlp: FeedForwardForm,
     /// True if a block's norms are made before its parts.

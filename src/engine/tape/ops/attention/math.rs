@@ -22,8 +22,8 @@ impl Tape {
         let k = self.repeat_interleave(k, heads);
         let v = self.repeat_interleave(v, heads);
         let mut weights = {
-            let turned = self.scale(&self.transpose(&k, 2, 3));
-            self.matmul(&scaled, &turned)
+            let transposed = self.scale(&self.transpose(&k, 2, 3));
+            self.matmul(&scaled, &transposed)
         };
         weights = self.safe_softmax(&weights);
         weights = self.dropout(&weights, call.dropout);
@@ -39,8 +39,8 @@ impl Tape {
         let [q, k, v] = [call.q, call.k, call.v].map(|x| self.to_dtype(x, DType::F32));
         let scaled = self.scale(&q);
         let mut weights = {
-            let turned = self.scale(&self.transpose(&k, 2, 3));
-            let product = self.matmul(&scaled, &turned);
+            let transposed = self.scale(&self.transpose(&k, 2, 3));
+            let product = self.matmul(&scaled, &transposed);
             self.add_(product, &bias)
         };
         weights = self.safe_softmax(&weights);

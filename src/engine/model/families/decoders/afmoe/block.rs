@@ -35,7 +35,7 @@ struct SelfAttention {
     k_norm: RmsNorm,
     gate_proj: Linear,
     /// True if RoPE rotates queries and keys: in sliding blocks.
-    turns: bool,
+    rotates: bool,
     head_dim: u64,
     dropout: f64,
 }
@@ -91,7 +91,7 @@ impl SelfAttention {
             q_norm: norm(b, "q_norm", c.head_dim),
             k_norm: norm(b, "k_norm", c.head_dim),
             gate_proj: Linear::adapted(b, "gate_proj", c.hidden, q, false),
-            turns: c.windows[index].is_some(),
+            rotates: c.windows[index].is_some(),
             head_dim: c.head_dim,
             dropout: c.attention_dropout,
         }
@@ -108,11 +108,11 @@ impl SelfAttention {
             q = t.transpose(&self.q_norm.call(t, &q), 1, 2);
             k = t.transpose(&self.k_norm.call(t, &k), 1, 2);
             v = t.transpose(&v, 1, 2);
-            if self.turns {
+            if self.rotates {
                 let cos = t.unsqueeze(&shared.cos, 1);
                 let sin = t.unsqueeze(&shared.sin, 1);
-                let turned = (nn::apply_rotary(t, &q, &cos, &sin), nn::apply_rotary(t, &k, &cos, &sin));
-                (q, k) = turned;
+                let rotated = (nn::apply_rotary(t, &q, &cos, &sin), nn::apply_rotary(t, &k, &cos, &sin));
+                (q, k) = rotated;
             }
             if let Some(cache) = &shared.cache {
                 (k, v) = cache.update(t, &k, &v);

@@ -49,17 +49,17 @@ pub(crate) const FAMILY: DecoderFamily = DecoderFamily {
         latent: Some(&LatentKeys {
             q_rank: Some(384),
             kv_rank: 128,
-            unturned: 64,
-            turned: 32,
+            unrotated: 64,
+            rotated: 32,
             values: Some(64),
             rotation: Some(LatentRotation::Pairs),
-            table: TableWidth::Turned,
+            table: TableWidth::Rotated,
         }),
         ..LlamaModules::LLAMA
     }),
     own: |s, c| {
-        let turned = c.latent.map_or(0, |latent| latent.turned());
-        let indexers = Indexers::read(s, [16, 128, 2048], turned)?;
+        let rotated = c.latent.map_or(0, |latent| latent.rotated());
+        let indexers = Indexers::read(s, [16, 128, 2048], rotated)?;
         Ok(OwnSizes::GatedNorms(
             indexers,
             s.size_or("gated_norm_rank", 16, limits::WIDTH)?,

@@ -64,7 +64,7 @@ pub(crate) const FAMILY: DecoderFamily = DecoderFamily {
             placement: NormPlacement::Shared,
             rotation: Rotation::InF32,
             scales_logits: true,
-            only_sliding_turn: true,
+            rotates_only_sliding: true,
             ..LlamaModules::LLAMA.block
         },
         ..LlamaModules::LLAMA

@@ -49,14 +49,14 @@ pub(crate) const FAMILY: DecoderFamily = DecoderFamily {
         }),
         latent: Some(&LatentKeys {
             rotation: Some(LatentRotation::Pairs),
-            table: TableWidth::Turned,
+            table: TableWidth::Rotated,
             ..LatentKeys::DEEPSEEK_V3
         }),
         ..LlamaModules::LLAMA
     }),
     own: |s, c| {
-        let turned = c.latent.map_or(0, |latent| latent.turned());
-        Ok(OwnSizes::Indexers(Indexers::read(s, [64, 128, 2048], turned)?))
+        let rotated = c.latent.map_or(0, |latent| latent.rotated());
+        Ok(OwnSizes::Indexers(Indexers::read(s, [64, 128, 2048], rotated)?))
     },
     ..DecoderFamily::USUAL
 };

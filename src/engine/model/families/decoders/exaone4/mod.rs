@@ -37,7 +37,7 @@ pub(crate) const FAMILY: DecoderFamily = DecoderFamily {
         block: LlamaBlock {
             placement: NormPlacement::After,
             query_norms: QueryNorms::SplitHeads,
-            only_sliding_turn: true,
+            rotates_only_sliding: true,
             ..LlamaModules::LLAMA.block
         },
         ..LlamaModules::LLAMA

@@ -53,7 +53,7 @@ pub(crate) const FAMILY: DecoderFamily = DecoderFamily {
         }),
         block: LlamaBlock {
             query_norms: QueryNorms::SplitHeads,
-            only_sliding_turn: true,
+            rotates_only_sliding: true,
             ..LlamaModules::LLAMA.block
         },
         ..LlamaModules::LLAMA

@@ -44,7 +44,7 @@ pub(crate) const FAMILY: DecoderFamily = DecoderFamily {
         }),
         latent: Some(&LatentKeys {
             q_rank: Some(768),
-            unturned: 192,
+            unrotated: 192,
             values: Some(256),
             ..LatentKeys::DEEPSEEK_V3
         }),

@@ -54,20 +54,20 @@ pub(crate) const FAMILY: DecoderFamily = DecoderFamily {
         }),
         latent: Some(&LatentKeys {
             q_rank: Some(2048),
-            unturned: 192,
+            unrotated: 192,
             values: Some(256),
             rotation: Some(LatentRotation::Pairs),
-            table: TableWidth::Turned,
+            table: TableWidth::Rotated,
             ..LatentKeys::DEEPSEEK_V3
         }),
         ..LlamaModules::LLAMA
     }),
     own: |s, c| {
-        let turned = c.latent.map_or(0, |latent| latent.turned());
+        let rotated = c.latent.map_or(0, |latent| latent.rotated());
         Ok(OwnSizes::Indexers(Indexers {
-            turns_pairs: true,
+            rotates_pairs: true,
             takes_choice: Some(takes_choice(s, c)?),
-            ..Indexers::read(s, [32, 128, 2048], turned)?
+            ..Indexers::read(s, [32, 128, 2048], rotated)?
         }))
     },
     ..DecoderFamily::USUAL

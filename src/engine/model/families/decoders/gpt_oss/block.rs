@@ -98,7 +98,7 @@ impl SelfAttention {
             [q, k] = {
                 let cos = t.unsqueeze(&shared.cos, 1);
                 let sin = t.unsqueeze(&shared.sin, 1);
-                [&q, &k].map(|x| turned(t, x, &cos, &sin))
+                [&q, &k].map(|x| rotated(t, x, &cos, &sin))
             };
             if let Some(cache) = &shared.cache {
                 (k, v) = cache.update(t, &k, &v);
@@ -122,19 +122,19 @@ impl SelfAttention {
 }
 
 /// `_apply_rotary_emb`.
-fn turned(t: &Tape, x: &Tensor, cos: &Tensor, sin: &Tensor) -> Tensor {
+fn rotated(t: &Tape, x: &Tensor, cos: &Tensor, sin: &Tensor) -> Tensor {
     let half = x.last() / 2;
     let parts = t.split(x, 3, &[half; 2]);
     let [first, second] = [&parts[0], &parts[1]];
-    let turned_first = {
+    let rotated_first = {
         let [a, b] = [t.mul(first, cos), t.mul(second, sin)];
         t.sub(&a, &b)
     };
-    let turned_second = {
+    let rotated_second = {
         let [a, b] = [t.mul(second, cos), t.mul(first, sin)];
         t.add(&a, &b)
     };
-    t.cat(&[&turned_first, &turned_second], 3)
+    t.cat(&[&rotated_first, &rotated_second], 3)
 }
 
 impl Mlp {

@@ -55,7 +55,7 @@ pub(crate) const MODULES: LlamaModules = LlamaModules {
     ..LlamaModules::LLAMA
 };
 
-/// Checks that one rotary embedding turns all layers, and that factors are numbers.
+/// Checks that one rotary embedding serves all layers, and that factors are numbers.
 pub(crate) fn one_base(s: &Section) -> Result<(), ModelError> {
     slides_with_a_number(s)?;
     let factors = [

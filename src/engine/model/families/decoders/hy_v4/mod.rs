@@ -58,20 +58,20 @@ pub(crate) const FAMILY: DecoderFamily = DecoderFamily {
             of_dense: OfDense::Usual,
         }),
         latent: Some(&LatentKeys {
-            unturned: 192,
+            unrotated: 192,
             values: Some(256),
             rotation: Some(LatentRotation::Halves),
-            table: TableWidth::Turned,
+            table: TableWidth::Rotated,
             ..LatentKeys::DEEPSEEK_V3
         }),
         ..LlamaModules::LLAMA
     }),
     own: |s, c| {
-        let turned = c.latent.map_or(0, |latent| latent.turned());
+        let rotated = c.latent.map_or(0, |latent| latent.rotated());
         let indexers = Indexers {
-            turns_last: true,
+            rotates_last: true,
             takes_choice: Some(takes_choice(s, c)?),
-            ..Indexers::read(s, [16, 128, 2048], turned)?
+            ..Indexers::read(s, [16, 128, 2048], rotated)?
         };
         Ok(OwnSizes::Streams(indexers, s.size_or("hc_mult", 4, limits::HEADS)?))
     },

@@ -33,8 +33,8 @@ pub(crate) const FAMILY: DecoderFamily = DecoderFamily {
         latent: Some(&LatentKeys {
             q_rank: Some(768),
             kv_rank: 256,
-            unturned: 64,
-            turned: 32,
+            unrotated: 64,
+            rotated: 32,
             values: None,
             rotation: Some(LatentRotation::Halves),
             table: TableWidth::HeadDim,

@@ -47,7 +47,7 @@ pub(crate) const FAMILY: DecoderFamily = DecoderFamily {
         latent: Some(&LatentKeys {
             q_rank: Some(1024),
             kv_rank: 256,
-            unturned: 64,
+            unrotated: 64,
             table: TableWidth::PartOfHead,
             ..LatentKeys::DEEPSEEK_V3
         }),
