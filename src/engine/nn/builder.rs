@@ -522,7 +522,7 @@ impl Builder {
         self.pushed(LoraSlot::new(module, shape, language))
     }
 
-    /// Makes a slot of a map whose weight has a type of its own.
+    /// Makes the slot of a linear layer whose weight has a type of its own.
     pub(super) fn slot_in(&self, module: Module, shape: [u64; 2], dtype: DType) -> Rc<LoraSlot> {
         self.pushed(LoraSlot::new(module, shape, false).beside(dtype))
     }

@@ -355,7 +355,8 @@ impl<'a> Writer<'a> {
 /// Returns for each description one of the same part that is equal, if one was found: chunks of positions make thousands of
 /// equal storages.
 fn equals(log: &Log, parts: &Parts) -> Vec<u32> {
-    // A table that forgets is enough: equal storages follow one another closely, and one that is missed costs a copy only.
+    // A small direct-mapped cache is enough: equal storages follow one another closely, and one that is missed costs a copy
+    // only.
     const PLACES: usize = 1 << 10;
     let descriptions = log.allocations.descriptions();
     let mut equals: Vec<u32> = (0..descriptions.len() as u32).collect();
