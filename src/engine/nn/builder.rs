@@ -689,7 +689,7 @@ struct Found<'a> {
 }
 
 impl Found<'_> {
-    /// Makes the first or second map, or, of a linear layer, DoRA's magnitudes.
+    /// Makes the first or second matrix, or, of a linear layer, DoRA's magnitudes.
     fn map(&self, t: &Tape, which: usize, dtype: DType) -> Tensor {
         match self.slot {
             Slot::Map(slot) => slot.weight(t, which, self.rank, dtype),

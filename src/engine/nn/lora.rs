@@ -8,7 +8,7 @@ use crate::setup::{AdapterPlaces, MapPlace};
 use crate::tape::dims::Dims;
 use crate::tape::{Component, Kind, Module, Tape, Tensor, Why};
 
-/// Names of an adapter's two maps and, of DoRA, of its magnitudes.
+/// Names of an adapter's two matrices and, of DoRA, of its magnitudes.
 pub(super) const ADAPTER_MAPS: [&str; 3] = ["lora_A.weight", "lora_B.weight", "lora_magnitude_vector.weight"];
 
 /// Settings of the adapters.
@@ -16,7 +16,7 @@ pub(super) const ADAPTER_MAPS: [&str; 3] = ["lora_A.weight", "lora_B.weight", "l
 pub struct Adapters {
     /// Rank.
     pub rank: u64,
-    /// Dropout before the first map.
+    /// Dropout before the first matrix.
     pub dropout: f64,
     /// Type of their weights.
     pub dtype: DType,
@@ -81,7 +81,7 @@ impl LoraSlot {
         }
     }
 
-    /// Makes the first (`lora_A.weight`) or second (`lora_B.weight`) map of an adapter, or DoRA's magnitudes.
+    /// Makes the first (`lora_A.weight`) or second (`lora_B.weight`) matrix of an adapter, or DoRA's magnitudes.
     pub fn weight(&self, t: &Tape, map: usize, rank: u64, dtype: DType) -> Tensor {
         let shape: Dims = match map {
             0 => [rank, self.input].into(),

@@ -27,7 +27,7 @@ pub struct MoshiConfig {
     pub vocab: u64,
     /// Width of the residual stream.
     pub hidden: u64,
-    /// Elements that the first map of an MLP makes: half are gates.
+    /// Elements that the first projection of an MLP makes: half are gates.
     pub fused: u64,
     /// Blocks.
     pub layers: u64,
