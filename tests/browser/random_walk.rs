@@ -16,7 +16,7 @@ const STEPS: u64 = 200;
 /// Steps that a failure names.
 const TOLD: usize = 25;
 
-/// Does one thing by chance and returns what it was. Controls that open or save a file or leave the page are passed over.
+/// Does one random thing and returns what it was. Controls that open or save a file or leave the page are passed over.
 /// Texts are those that people type, and some that no field accepts.
 ///
 /// Chance is a linear congruential generator, of which a few numbers are thrown away first: those of seeds close to each
