@@ -25,9 +25,9 @@ use crate::worker::around::answer as answer_around;
 use crate::worker::costs::{Coster, costs};
 use crate::worker::difference::{Compare as CompareSetups, difference};
 use crate::worker::launch::LaunchReader;
-use crate::worker::lazy::{self, Begin, Closer, LoadedChunks, Need, Planner, Timer};
+use crate::worker::lazy::{self, AnswerKept, Begin, LoadedChunks, Need, Planner, Timer};
 use crate::worker::several::Several;
-use crate::worker::{Recorder, begin_time, recorder};
+use crate::worker::{Replayer, begin_time, replayer};
 
 /// Fetches the chunk of a part of the page, unless it is there.
 pub fn part(of: Lazy) -> Fetch<MakeView> {
@@ -64,7 +64,7 @@ pub fn work(need: Need, mut chunks: LoadedChunks) -> Pin<Box<dyn Future<Output =
             Need::Batches => chunks.batches = Some(batches_work().await.ok()?),
             Need::Plan => chunks.plan = Some(plan_work().await.ok()?),
             Need::Cost => chunks.cost = Some(cost_work().await.ok()?),
-            Need::Closer => chunks.closer = Some(closer_work().await.ok()?),
+            Need::DeriveOrExport => chunks.derive_or_export = Some(derive_or_export_work().await.ok()?),
             Need::Around => chunks.around = Some(around_work().await.ok()?),
             Need::Timer => chunks.timer = Some(time_work().await.ok()?),
             Need::Several => {
@@ -74,9 +74,9 @@ pub fn work(need: Need, mut chunks: LoadedChunks) -> Pin<Box<dyn Future<Output =
             }
             Need::Difference => chunks.difference = Some(difference_work().await.ok()?),
             Need::Launch => chunks.launch = Some(launch_work().await.ok()?),
-            Need::Recorder => chunks.recorder = Some(recorder_work().await.ok()?),
-            // That is of one question (`Pump::unpack`).
-            Need::Unpacked => {}
+            Need::Replayer => chunks.replayer = Some(replayer_work().await.ok()?),
+            // No chunk, but the recording of one question (`Pump::unpack`).
+            Need::UnpackedRecording => {}
             Need::Models(group) => {
                 let models = match group {
                     LazyGroup::Images => images().await,
@@ -182,7 +182,7 @@ fn hub() -> Fetched<MakeView> {
 }
 
 #[wasm_split(around, fallible)]
-fn around_work() -> Fetched<Closer> {
+fn around_work() -> Fetched<AnswerKept> {
     Ok(answer_around)
 }
 
@@ -232,8 +232,8 @@ fn plan_work() -> Fetched<Planner> {
 }
 
 #[wasm_split(plan, fallible)]
-fn closer_work() -> Fetched<Closer> {
-    Ok(lazy::closer)
+fn derive_or_export_work() -> Fetched<AnswerKept> {
+    Ok(lazy::derive_or_export)
 }
 
 #[wasm_split(time, fallible)]
@@ -242,8 +242,8 @@ fn time_work() -> Fetched<Timer> {
 }
 
 #[wasm_split(recorded, fallible)]
-fn recorder_work() -> Fetched<Recorder> {
-    Ok(recorder())
+fn replayer_work() -> Fetched<Replayer> {
+    Ok(replayer())
 }
 
 #[wasm_split(images, fallible)]

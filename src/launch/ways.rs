@@ -1,4 +1,4 @@
-//! Ways in which people start a run, beside plain commands and files of tools (`tests/data/launch/ways.jsonl`): jobs of
+//! Tests ways in which people start a run, beside plain commands and files of tools (`tests/data/launch/ways.jsonl`): jobs of
 //! clusters and clouds, editors, build files, programs that start others. Each is read as the run that it starts.
 
 use serde_json::Value;

@@ -149,7 +149,7 @@ async fn the_verdict_says_how_exact_it_is_and_is_copied_as_text() {
         page.click("exactness").await?;
         let steps = page.value("exactness-told").present().await?;
         let steps: usize = steps.parse().expect("a number");
-        // Of both models of the family that were measured, and of configurations drawn by chance.
+        // Of both models of the family that were measured, and of configurations drawn at random.
         assert!(steps >= 14 + 6, "{steps}");
         let rows = "return document.querySelectorAll('.exactness-rows tbody tr').length";
         page.script::<usize>(rows).is(steps).await?;

@@ -1,4 +1,4 @@
-//! A walk by chance through all pages and controls: nothing that a person presses may stop the page.
+//! A random walk through all pages and controls: nothing that a person presses may stop the page.
 //!
 //! The same steps each time. `WALK_STEPS=2000 cargo nextest run -p vramscope-tests --test browser random_walk` takes more,
 //! and `WALK_SEED=7` others.
@@ -10,14 +10,17 @@ use thirtyfour::error::WebDriverResult;
 
 use crate::page::{Page, with_page};
 
-/// Steps without another wish.
+/// Steps unless `WALK_STEPS` says otherwise.
 const STEPS: u64 = 200;
 
 /// Steps that a failure names.
 const TOLD: usize = 25;
 
-/// Does one thing by chance and returns what it was. A file that would be opened or saved, and what leaves the page, is
-/// passed over; a text is one that people type, or none that anything takes.
+/// Does one random thing and returns what it was. Controls that open or save a file or leave the page are passed over.
+/// Texts are those that people type, and some that no field accepts.
+///
+/// Chance is a linear congruential generator, of which a few numbers are thrown away first: those of seeds close to each
+/// other begin alike.
 const STEP: &str = r"
     let state = arguments[0] >>> 0;
     const chance = (below) => {
@@ -81,14 +84,14 @@ const STEP: &str = r"
     return `press ${name}`;
 ";
 
-fn wish(name: &str, usual: u64) -> u64 {
+fn setting(name: &str, usual: u64) -> u64 {
     let told = std::env::var(name).ok();
     told.map_or(usual, |text| {
         text.parse().unwrap_or_else(|_| panic!("{name} is no number: {text}"))
     })
 }
 
-/// Does one step, and holds that the page goes on.
+/// Does one step, and checks that the page shows no fault.
 async fn step(page: &Page, seed: u64, told: &mut VecDeque<String>) -> WebDriverResult<()> {
     let what: String = page
         .promise(
@@ -110,7 +113,7 @@ async fn step(page: &Page, seed: u64, told: &mut VecDeque<String>) -> WebDriverR
 
 #[tokio::test]
 async fn a_random_walk_meets_no_fault() {
-    let (steps, seed) = (wish("WALK_STEPS", STEPS), wish("WALK_SEED", 1));
+    let (steps, seed) = (setting("WALK_STEPS", STEPS), setting("WALK_SEED", 1));
     with_page("#/?model=gpt2&seq=256", async |page| {
         page.value("peak-allocated").present().await?;
         // Nothing leaves the page: no window is opened, no file saved; what the browser leaves to a person's own press, the

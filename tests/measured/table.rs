@@ -10,6 +10,7 @@ use super::statistics::Statistics;
 /// Path of the table, relative to the repository's root.
 pub const TABLE_PATH: &str = "tests/data/measured_vs_predicted.md";
 
+/// Beginning of the table's file: which measurements it holds, and how to read them. [`render_table`] adds the tables below.
 const HEAD: &str = "\
 # Measured against predicted
 

@@ -5,7 +5,7 @@ use leptos::prelude::*;
 use vramscope_intake::Kind;
 
 use crate::i18n::{Words, t, t_string, use_i18n};
-use crate::shell::{Gift, Given};
+use crate::shell::{Given, RawInput};
 use crate::widgets::Intake;
 
 /// Most characters of a text that are shown of it.
@@ -35,10 +35,10 @@ fn Question() -> impl IntoView {
             dialog.show_modal().ok();
         }
     });
-    let gift = given.unknown.get_untracked();
-    let (shown, text) = match &gift {
-        Some(Gift::Text(text)) => (text.trim().chars().take(SHOWN).collect(), Some(text.trim().to_owned())),
-        Some(Gift::Files(files)) => (
+    let input = given.unknown.get_untracked();
+    let (shown, text) = match &input {
+        Some(RawInput::Text(text)) => (text.trim().chars().take(SHOWN).collect(), Some(text.trim().to_owned())),
+        Some(RawInput::Files(files)) => (
             files.iter().map(|file| file.name()).collect::<Vec<_>>().join(", "),
             None,
         ),
@@ -55,9 +55,9 @@ fn Question() -> impl IntoView {
     let buttons = choices.map(|choice| {
         let text = text.clone();
         let pick = move |_| {
-            let gift = given.unknown.try_update(Option::take).flatten();
+            let input = given.unknown.try_update(Option::take).flatten();
             let kind = (choice.kind)(text.clone().unwrap_or_default());
-            gift.into_iter().for_each(|gift| intake.give(kind.clone(), gift));
+            input.into_iter().for_each(|input| intake.give(kind.clone(), input));
         };
         view! {
             <button type="button" class="tool" data-testid=format!("unknown-{}", choice.name) on:click=pick>

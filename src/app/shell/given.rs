@@ -45,16 +45,16 @@ pub struct Given {
     /// Input of the last diagnosis: files, or else a text.
     pub diagnosed: RwSignal<Option<Diagnosed>, LocalStorage>,
     /// Something that cannot be told apart, while the person is asked what it is.
-    pub unknown: RwSignal<Option<Gift>, LocalStorage>,
+    pub unknown: RwSignal<Option<RawInput>, LocalStorage>,
     /// True while all settings are shown beside the results.
     pub all_settings: RwSignal<bool>,
     /// True while names of settings, pages and numbers are looked for.
     pub finding: RwSignal<bool>,
 }
 
-/// What a person gave the page.
+/// What a person typed, pasted, dropped or opened, before it is told what it is.
 #[derive(Debug, Clone)]
-pub enum Gift {
+pub enum RawInput {
     /// A text that was typed or pasted.
     Text(String),
     /// Files that were dropped or opened.
@@ -70,14 +70,15 @@ pub struct Diagnosed {
     pub text: String,
 }
 
-/// Returns true if the window has room for the settings beside the results.
+/// Returns true if the window has room for the settings beside the results: in narrower ones the style sheets put them above
+/// each other.
 fn has_room_beside() -> bool {
     let width = window().inner_width().ok().and_then(|width| width.as_f64());
     width.is_some_and(|width| width > 860.0)
 }
 
 impl Given {
-    /// Gives it to every component below, the store among them.
+    /// Provides it to every component below. The store must be provided before.
     pub fn provide() {
         provide_context(Self {
             file: RwSignal::new_local(None),

@@ -17,7 +17,7 @@ pub use clipboard::copy as copy_text;
 pub use command_line::CommandLine;
 pub use copy_button::CopyButton;
 pub use file_name::stem;
-pub use given::{Diagnosed, Gift, Given, LaunchUse, OpenLaunch};
+pub use given::{Diagnosed, Given, LaunchUse, OpenLaunch, RawInput};
 pub use history::History;
 pub use my_card::MyCard;
 pub use store::{Prefetch, Store};

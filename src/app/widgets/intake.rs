@@ -11,7 +11,7 @@ use web_sys::{ClipboardEvent, DragEvent, Element, Event};
 use super::files::all;
 use super::launch_files::{read_launch, show_launch};
 use crate::events::listen_first;
-use crate::shell::{Diagnosed, Gift, Given, LaunchUse, Store};
+use crate::shell::{Diagnosed, Given, LaunchUse, RawInput, Store};
 use crate::state::{Key, Pins, Route, without_host};
 use crate::worker::launched::LaunchText;
 
@@ -36,7 +36,7 @@ impl Intake {
 
     /// Takes a text, and asks what it is if that cannot be told.
     pub fn take_text(self, text: String) {
-        self.give(Kind::of_text(&text), Gift::Text(text));
+        self.give(Kind::of_text(&text), RawInput::Text(text));
     }
 
     /// Takes files. Those that belong together go together, to what reads the first of them that is known.
@@ -49,13 +49,13 @@ impl Intake {
             let known = [Kind::Dataset, Kind::Crash, Kind::Launch, Kind::Recording, Kind::Config];
             let found = known.into_iter().find(|kind| kinds.contains(kind));
             if !files.is_empty() {
-                self.give(found.unwrap_or(Kind::Unknown), Gift::Files(files));
+                self.give(found.unwrap_or(Kind::Unknown), RawInput::Files(files));
             }
         });
     }
 
     /// Gives something to what reads it.
-    pub fn give(self, kind: Kind, gift: Gift) {
+    pub fn give(self, kind: Kind, input: RawInput) {
         let Self { store, given } = self;
         let route = store.route().get_untracked();
         // A log is often no more than a command and a few lines: where crashes are read, all that may be one is.
@@ -63,29 +63,29 @@ impl Intake {
             Kind::Launch | Kind::Unknown if route == Route::Diagnose => Kind::Crash,
             kind => kind,
         };
-        match (kind, gift) {
+        match (kind, input) {
             (Kind::Model(name), _) => self.use_model(without_host(&name).to_owned()),
             (Kind::Link(fragment), _) => drop(window().location().set_hash(&fragment)),
-            (Kind::Config, Gift::Text(text)) => self.use_config(text),
-            (Kind::Config, Gift::Files(files)) => {
+            (Kind::Config, RawInput::Text(text)) => self.use_config(text),
+            (Kind::Config, RawInput::Files(files)) => {
                 let Some(file) = files.into_iter().next() else { return };
                 // A file that can't be read is one that says nothing, which the reader reports.
                 spawn_local(async move { self.use_config(read_as_text(&file).await.unwrap_or_default()) });
             }
-            (Kind::Launch, Gift::Text(text)) => {
+            (Kind::Launch, RawInput::Text(text)) => {
                 let name = String::new();
                 show_launch(given, vec![LaunchText { name, text }], self.launch_use());
             }
-            (Kind::Launch, Gift::Files(files)) => read_launch(given, files, self.launch_use()),
-            (Kind::Crash, Gift::Text(text)) => self.diagnose(Vec::new(), text),
-            (Kind::Crash, Gift::Files(files)) => self.diagnose(files, String::new()),
-            (Kind::Recording, Gift::Text(text)) => self.play(File::new("recording.vram", text.as_str())),
-            (Kind::Recording, Gift::Files(files)) => files.into_iter().take(1).for_each(|file| self.play(file)),
-            (Kind::Dataset, Gift::Files(files)) => {
+            (Kind::Launch, RawInput::Files(files)) => read_launch(given, files, self.launch_use()),
+            (Kind::Crash, RawInput::Text(text)) => self.diagnose(Vec::new(), text),
+            (Kind::Crash, RawInput::Files(files)) => self.diagnose(files, String::new()),
+            (Kind::Recording, RawInput::Text(text)) => self.play(File::new("recording.vram", text.as_str())),
+            (Kind::Recording, RawInput::Files(files)) => files.into_iter().take(1).for_each(|file| self.play(file)),
+            (Kind::Dataset, RawInput::Files(files)) => {
                 given.dataset.set(files.into_iter().next());
                 store.route().set(Route::Plan);
             }
-            (_, gift) => given.unknown.set(Some(gift)),
+            (_, input) => given.unknown.set(Some(input)),
         }
     }
 
@@ -153,7 +153,7 @@ impl Intake {
             let is_for_field = is_in_field && matches!(kind, Kind::Model(_) | Kind::Link(_) | Kind::Unknown);
             if !is_for_field && !text.trim().is_empty() {
                 event.prevent_default();
-                self.give(kind, Gift::Text(text));
+                self.give(kind, RawInput::Text(text));
             }
         });
         listen_first(&window(), "dragover", |event| {

@@ -170,7 +170,7 @@ impl Host {
 
     /// The recording that the most urgent question about one waits for.
     pub fn packed(&self) -> Option<Packed> {
-        let waits = |job: &&Job| job.need == Some(Need::Unpacked);
+        let waits = |job: &&Job| job.need == Some(Need::UnpackedRecording);
         match &self.jobs.values().find(waits)?.work {
             Work::Asked(Ask::Recorded { file, .. }) => Some(file.clone()),
             _ => None,
@@ -235,7 +235,7 @@ impl Host {
                 Ok(Some(run.unwrap_or_else(|why| Answer::Run(Err(why)))))
             }
             Ask::Recorded { file, entries, first } => {
-                let recording = self.recording(file.number).ok_or(Need::Unpacked)?;
+                let recording = self.recording(file.number).ok_or(Need::UnpackedRecording)?;
                 self.kept = None;
                 let (answer, kept) = recording.play(id, entries, *first);
                 self.kept = kept;
@@ -265,7 +265,7 @@ impl Host {
                 Some(Answer::Details(Box::new(Details::of(&kept.ran.report))))
             }
             Ask::Live { run, instant } => self.live(*run, *instant).map(Answer::Live),
-            Ask::Export { run, .. } | Ask::Derive { run, .. } => self.chunks.closer?(self.kept(*run)?, ask),
+            Ask::Export { run, .. } | Ask::Derive { run, .. } => self.chunks.derive_or_export?(self.kept(*run)?, ask),
             Ask::Around { run, .. } => self.chunks.around?(self.kept(*run)?, ask),
             // Not questions about a kept run.
             Ask::Run(_)

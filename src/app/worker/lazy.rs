@@ -14,7 +14,7 @@ use super::difference::Compare;
 use super::difference::difference;
 use super::launch::LaunchReader;
 use super::plans::PlanWork;
-use super::played::Recorder;
+use super::played::Replayer;
 use super::protocol::{Answer, Ask};
 use super::run::{Subject, model};
 use super::several::Several;
@@ -27,7 +27,7 @@ pub type Begin = fn(&Draft) -> Box<dyn Parts>;
 /// Starts a search for setups, timed by the kernels of the user's card if one is selected.
 pub type Planner = fn(&Draft, Option<&str>) -> Box<dyn Parts>;
 /// Answers a question about a kept run.
-pub type Closer = fn(&Kept, &Ask) -> Option<Answer>;
+pub type AnswerKept = fn(&Kept, &Ask) -> Option<Answer>;
 /// Starts answering a question that needs a run's time, if that run is still kept.
 pub type Timer = fn(Option<&Kept>, &Ask) -> Box<dyn Parts>;
 
@@ -52,7 +52,7 @@ pub fn plan(entries: &Draft, card: Option<&str>) -> Box<dyn Parts> {
 }
 
 /// Derives a number of a run, or exports the run as a table.
-pub fn closer(kept: &Kept, ask: &Ask) -> Option<Answer> {
+pub fn derive_or_export(kept: &Kept, ask: &Ask) -> Option<Answer> {
     match ask {
         Ask::Export { file, .. } => {
             let table = file.table(&kept.ran.report)?;
@@ -126,8 +126,8 @@ pub enum Need {
     Plan,
     /// Chunk of [`costs`](super::costs::costs).
     Cost,
-    /// Chunk of [`closer`].
-    Closer,
+    /// Chunk of [`derive_or_export`].
+    DeriveOrExport,
     /// Chunk of [`around::answer`](super::around::answer).
     Around,
     /// Chunk of [`time::begin`](super::time::begin).
@@ -140,10 +140,10 @@ pub enum Need {
     Difference,
     /// Chunk of [`LaunchReader`].
     Launch,
-    /// [`Recorder`].
-    Recorder,
-    /// A recording, unpacked.
-    Unpacked,
+    /// Chunk of [`Replayer`].
+    Replayer,
+    /// Not a chunk: the recording that a question is about, which is unpacked first (`Pump::unpack`).
+    UnpackedRecording,
 }
 
 impl Need {
@@ -158,8 +158,8 @@ impl Need {
             Ask::Cost { .. } => Some(Self::Cost),
             Ask::Around { .. } => Some(Self::Around),
             ask if ask.is_timed() => Some(Self::Timer),
-            Ask::Export { .. } | Ask::Derive { .. } => Some(Self::Closer),
-            Ask::Recorded { .. } => Some(Self::Recorder),
+            Ask::Export { .. } | Ask::Derive { .. } => Some(Self::DeriveOrExport),
+            Ask::Recorded { .. } => Some(Self::Replayer),
             Ask::Strategies(_) | Ask::Numbers(_) => Some(Self::Several),
             Ask::Difference(_) => Some(Self::Difference),
             Ask::Launch(_) => Some(Self::Launch),
@@ -226,10 +226,10 @@ pub struct LoadedChunks {
     pub plan: Option<Planner>,
     /// [`costs`](super::costs::costs), once its chunk is loaded.
     pub cost: Option<Coster>,
-    /// [`closer`], once its chunk is loaded.
-    pub closer: Option<Closer>,
+    /// [`derive_or_export`], once its chunk is loaded.
+    pub derive_or_export: Option<AnswerKept>,
     /// [`around::answer`](super::around::answer), once its chunk is loaded.
-    pub around: Option<Closer>,
+    pub around: Option<AnswerKept>,
     /// [`time::begin`](super::time::begin), once its chunk is loaded.
     pub timer: Option<Timer>,
     /// [`Several`], once its chunk is loaded.
@@ -240,8 +240,8 @@ pub struct LoadedChunks {
     pub launch: Option<LaunchReader>,
     /// True for each group of models whose code is loaded, in the order of [`LazyGroup::ALL`].
     pub models: [bool; LazyGroup::ALL.len()],
-    /// Replay of recordings.
-    pub recorder: Option<Recorder>,
+    /// [`Replayer`], once its chunk is loaded.
+    pub replayer: Option<Replayer>,
 }
 
 impl LoadedChunks {
@@ -254,14 +254,14 @@ impl LoadedChunks {
             batches: Some(batches),
             plan: Some(plan),
             cost: Some(costs),
-            closer: Some(closer),
+            derive_or_export: Some(derive_or_export),
             around: Some(super::around::answer),
             timer: Some(super::time::begin),
             several: Some(Several::own()),
             difference: Some(difference),
             launch: Some(LaunchReader::own()),
             models: [true; LazyGroup::ALL.len()],
-            recorder: Some(super::played::recorder()),
+            replayer: Some(super::played::replayer()),
         }
     }
 
@@ -278,15 +278,15 @@ impl LoadedChunks {
             Need::Batches => self.batches.is_some(),
             Need::Plan => self.plan.is_some(),
             Need::Cost => self.cost.is_some(),
-            Need::Closer => self.closer.is_some(),
+            Need::DeriveOrExport => self.derive_or_export.is_some(),
             Need::Around => self.around.is_some(),
             Need::Timer => self.timer.is_some(),
             Need::Several => self.several.is_some(),
             Need::Difference => self.difference.is_some(),
             Need::Launch => self.launch.is_some(),
             Need::Models(group) => self.models[group as usize],
-            Need::Recorder => self.recorder.is_some(),
-            Need::Unpacked => false,
+            Need::Replayer => self.replayer.is_some(),
+            Need::UnpackedRecording => false,
         }
     }
 }

@@ -50,7 +50,7 @@ pub use client::Engine;
 pub use coded::Coded;
 pub use export::Export;
 #[cfg(target_arch = "wasm32")]
-pub use played::{Recorder, recorder};
+pub use played::{Replayer, replayer};
 pub use protocol::{Answer, Ask, Progress, Refusal, Slot, Tested, TimeEntries};
 pub use run::model;
 #[cfg(test)]

@@ -20,15 +20,15 @@ pub type Unpack = fn(Arc<Vec<u8>>) -> std::pin::Pin<Box<dyn Future<Output = Rc<d
 
 /// Functions that replay recordings.
 #[derive(Debug, Clone, Copy)]
-pub struct Recorder {
+pub struct Replayer {
     /// Unpacks a file, ready to be replayed.
     #[cfg(target_arch = "wasm32")]
     pub unpack: Unpack,
 }
 
 /// Returns the functions of this chunk.
-pub fn recorder() -> Recorder {
-    Recorder {
+pub fn replayer() -> Replayer {
+    Replayer {
         #[cfg(target_arch = "wasm32")]
         unpack: |packed| {
             Box::pin(async { Rc::new(replay::Recorded::open(inflate::unpack(packed).await)) as Rc<dyn Replay> })

@@ -65,7 +65,7 @@ impl Pump {
 
     /// Loads the chunk that a question waits for; drops the question if it cannot be loaded.
     async fn fetch(self: Rc<Self>, need: Need) {
-        if need == Need::Unpacked {
+        if need == Need::UnpackedRecording {
             return self.unpack().await;
         }
         let chunks = self.host.borrow().chunks();
@@ -84,12 +84,12 @@ impl Pump {
 
     /// Unpacks the recording that a question waits for.
     async fn unpack(self: Rc<Self>) {
-        let (packed, recorder) = {
+        let (packed, replayer) = {
             let host = self.host.borrow();
-            (host.packed(), host.chunks().recorder)
+            (host.packed(), host.chunks().replayer)
         };
-        if let Some((packed, recorder)) = packed.zip(recorder) {
-            let recording = (recorder.unpack)(packed.bytes).await;
+        if let Some((packed, replayer)) = packed.zip(replayer) {
+            let recording = (replayer.unpack)(packed.bytes).await;
             self.host.borrow_mut().receive_recording(packed.number, recording);
         }
         self.fetching.set(false);

@@ -9,7 +9,10 @@ use crate::facts::Fact;
 
 /// A remark with what was read and the things to paste next, if nothing names a cause.
 pub fn finding(known: &Known<'_>, findings: &[Finding]) -> Option<Finding> {
-    let first = known.texts.first()?;
+    if known.texts.is_empty() {
+        return None;
+    }
+    // A card that is full is no cause yet: what filled it is still to be asked for.
     let is_known = findings.iter().any(|finding| {
         finding.confidence <= Confidence::Likely && !matches!(finding.cause, super::Cause::OutOfCapacity { .. })
     });
@@ -23,6 +26,5 @@ pub fn finding(known: &Known<'_>, findings: &[Finding]) -> Option<Finding> {
         true => "facts-missing",
         false => "nothing-failed-here",
     };
-    let _ = first;
     make(name, facts, values, Vec::new(), &known.texts)
 }

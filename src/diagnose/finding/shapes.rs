@@ -8,8 +8,10 @@ use vramscope_engine::units::Bytes;
 
 /// Smallest request to explain by its shape; smaller sizes match too many tensors.
 const SMALLEST: Bytes = Bytes::mib(64);
+
 /// Largest number of shapes reported.
 const KEPT: usize = 5;
+
 /// Findings about tensors of the request's size: those of the simulated step, or else common shapes.
 pub fn findings(message: &OomMessage, context: &Context, shape: Option<&ModelShape>) -> Vec<Finding> {
     let Some(request) = message.request else {

@@ -54,7 +54,8 @@ pub const NOTES: [&str; 13] = [
 ];
 
 impl Case {
-    /// Reads one JSON object, alone or under a key `case` (then every other key is ignored).
+    /// Reads one JSON object, alone or under a key `case` (then every other key is ignored). `None` for an object with
+    /// neither `case` nor `model`: a line of a case file that is no case.
     ///
     /// # Errors
     /// When the text is not JSON, names no model, or holds a key that is not known or a value that is not allowed.

@@ -14,11 +14,11 @@ pub enum AdapterMaps {
     /// `q_proj` to `down_proj`, beside such experts and a router that is a linear layer, for which peft fails (PhiMoE).
     BesideExpertsAndRouter,
     /// `q_proj` to `down_proj`, beside experts and a router that are not simulated with adapters: peft fails with
-    /// `all-linear`, for which the router is a map like any other (Llama 4).
+    /// `all-linear`, for which the router is a linear layer like any other (Llama 4).
     BesideOtherExperts,
     /// Linear layers of other names: found by `all-linear`, or if they are named.
     OtherNames,
-    /// None: the maps are not `nn.Linear`, or the model has no language model.
+    /// None: the linear layers are not `nn.Linear`, or the model has no language model.
     None,
 }
 

@@ -141,7 +141,8 @@ impl Model {
     }
 
     fn read(name: Option<&str>, config: &Map<String, Value>) -> Result<Self, ModelError> {
-        let model_type = config.get("model_type").and_then(Value::as_str).unwrap_or("decoder");
+        // Without one, `reading::read` fails below.
+        let model_type = config.get("model_type").and_then(Value::as_str).unwrap_or_default();
         let is_published = name.is_some();
         let name = name.unwrap_or(model_type).to_string();
         let (use_cache, stored, files) = (use_cache(config), quantised::read(config)?, file_type(config));

@@ -522,7 +522,7 @@ impl Builder {
         self.pushed(LoraSlot::new(module, shape, language))
     }
 
-    /// Makes a slot of a map whose weight has a type of its own.
+    /// Makes the slot of a linear layer whose weight has a type of its own.
     pub(super) fn slot_in(&self, module: Module, shape: [u64; 2], dtype: DType) -> Rc<LoraSlot> {
         self.pushed(LoraSlot::new(module, shape, false).beside(dtype))
     }
@@ -689,7 +689,7 @@ struct Found<'a> {
 }
 
 impl Found<'_> {
-    /// Makes the first or second map, or, of a linear layer, DoRA's magnitudes.
+    /// Makes the first or second matrix, or, of a linear layer, DoRA's magnitudes.
     fn map(&self, t: &Tape, which: usize, dtype: DType) -> Tensor {
         match self.slot {
             Slot::Map(slot) => slot.weight(t, which, self.rank, dtype),

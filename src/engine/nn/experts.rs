@@ -196,8 +196,8 @@ impl Experts {
 fn gated(t: &Tape, activation: Activation, gate_up: &Tensor) -> Tensor {
     let half = gate_up.last() / 2;
     let parts = t.split(gate_up, 1, &[half; 2]);
-    let opened = t.scope("act_fn", || activate(t, activation, parts[0].clone()));
-    t.mul(&opened, &parts[1])
+    let activated = t.scope("act_fn", || activate(t, activation, parts[0].clone()));
+    t.mul(&activated, &parts[1])
 }
 
 /// `HYV4Experts._apply_gate`.
@@ -206,8 +206,8 @@ fn limited(t: &Tape, gate_up: &Tensor) -> Tensor {
     let parts = t.split(gate_up, 1, &[half; 2]);
     let gate = t.clamp(&parts[0]);
     let up = t.clamp_between(&parts[1]);
-    let opened = activate(t, Activation::Silu, gate.clone());
-    let product = t.mul(&opened, &up);
+    let activated = activate(t, Activation::Silu, gate.clone());
+    let product = t.mul(&activated, &up);
     drop((up, gate));
     product
 }
@@ -215,7 +215,7 @@ fn limited(t: &Tape, gate_up: &Tensor) -> Tensor {
 /// `GptOssExperts._apply_gate`.
 fn clamped(t: &Tape, gate_up: &Tensor) -> Tensor {
     let half = gate_up.last() / 2;
-    opened(t, [0, 1].map(|_| t.narrow(gate_up, 1, half))).0
+    clamped_product(t, [0, 1].map(|_| t.narrow(gate_up, 1, half))).0
 }
 
 /// Multiplies the second half of a projection by the first, both clamped (`MiniMaxM3VLDenseMLP.forward`); returns the
@@ -223,16 +223,16 @@ fn clamped(t: &Tape, gate_up: &Tensor) -> Tensor {
 pub fn clamped_gate(t: &Tape, gate_up: &Tensor) -> (Tensor, [Tensor; 3]) {
     let half = gate_up.last() / 2;
     let parts = t.split(gate_up, gate_up.dim() - 1, &[half; 2]);
-    opened(t, [parts[0].clone(), parts[1].clone()])
+    clamped_product(t, [parts[0].clone(), parts[1].clone()])
 }
 
 /// Clamps a gate and what it multiplies, and multiplies both.
-fn opened(t: &Tape, [mut gate, mut up]: [Tensor; 2]) -> (Tensor, [Tensor; 3]) {
+fn clamped_product(t: &Tape, [mut gate, mut up]: [Tensor; 2]) -> (Tensor, [Tensor; 3]) {
     gate = t.clamp(&gate);
     up = t.clamp_between(&up);
     let glu = {
-        let opened = t.sigmoid(&t.scale(&gate));
-        t.mul(&gate, &opened)
+        let activated = t.sigmoid(&t.scale(&gate));
+        t.mul(&gate, &activated)
     };
     let product = t.mul(&t.shift(&up), &glu);
     (product, [glu, up, gate])

@@ -95,7 +95,7 @@ impl LigerPatches {
         self.part(part).rope
     }
 
-    /// Returns true if a gated MLP is one kernel between its maps.
+    /// Returns true if a gated MLP is one kernel between its linear layers.
     pub(super) const fn mlp(&self, part: Component) -> bool {
         self.part(part).mlps
     }

@@ -20,7 +20,7 @@ pub struct Linear {
     split: Split,
 }
 
-/// Split of a map between the GPUs of a group (`transformers/distributed/tensor_parallel.py`).
+/// Split of a linear layer between the GPUs of a group (`transformers/distributed/tensor_parallel.py`).
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Split {
     /// Each has all of it.
@@ -41,12 +41,12 @@ enum Weight {
 }
 
 impl Linear {
-    /// Makes a map with a weight [`output`, `input`] and, if `bias`, a bias of `output`.
+    /// Makes a layer with a weight [`output`, `input`] and, if `bias`, a bias of `output`.
     pub fn new(b: &Builder, name: &'static str, input: u64, output: u64, bias: bool) -> Self {
         Self::make(b, name, [input, output], bias, false)
     }
 
-    /// Makes a map with a bias as the module under construction itself, such as an element of a list.
+    /// Makes a layer with a bias as the module under construction itself, such as an element of a list.
     pub fn unnamed(b: &Builder, input: u64, output: u64) -> Self {
         Self::here(b, "", [input, output], true, false)
     }
@@ -62,7 +62,7 @@ impl Linear {
         })
     }
 
-    /// Makes a map without a bias on whose weight peft puts adapters by its name.
+    /// Makes a layer without a bias on whose weight peft puts adapters by its name.
     pub fn wrapped(b: &Builder, name: &'static str, input: u64, output: u64) -> Self {
         if b.nf4(name).is_some() {
             return Self::new(b, name, input, output, false);
@@ -76,7 +76,7 @@ impl Linear {
         })
     }
 
-    /// Makes a map without a bias whose weight is in fp32 whatever the model's type, unless it is kept in 4 bits.
+    /// Makes a layer without a bias whose weight is in fp32 whatever the model's type, unless it is kept in 4 bits.
     pub fn in_f32(b: &Builder, name: &'static str, input: u64, output: u64) -> Self {
         if b.nf4(name).is_some() {
             return Self::new(b, name, input, output, false);
@@ -160,7 +160,7 @@ impl Linear {
         })
     }
 
-    /// Makes a map without a bias of a weight [output, input] that is there.
+    /// Makes a layer without a bias of a weight [output, input] that is there.
     pub fn sharing(name: &'static str, weight: &Tensor) -> Self {
         Self {
             module: Module::without_parameters(name),

@@ -8,7 +8,7 @@ use crate::setup::{AdapterPlaces, MapPlace};
 use crate::tape::dims::Dims;
 use crate::tape::{Component, Kind, Module, Tape, Tensor, Why};
 
-/// Names of an adapter's two maps and, of DoRA, of its magnitudes.
+/// Names of an adapter's two matrices and, of DoRA, of its magnitudes.
 pub(super) const ADAPTER_MAPS: [&str; 3] = ["lora_A.weight", "lora_B.weight", "lora_magnitude_vector.weight"];
 
 /// Settings of the adapters.
@@ -16,7 +16,7 @@ pub(super) const ADAPTER_MAPS: [&str; 3] = ["lora_A.weight", "lora_B.weight", "l
 pub struct Adapters {
     /// Rank.
     pub rank: u64,
-    /// Dropout before the first map.
+    /// Dropout before the first matrix.
     pub dropout: f64,
     /// Type of their weights.
     pub dtype: DType,
@@ -81,7 +81,7 @@ impl LoraSlot {
         }
     }
 
-    /// Makes the first (`lora_A.weight`) or second (`lora_B.weight`) map of an adapter, or DoRA's magnitudes.
+    /// Makes the first (`lora_A.weight`) or second (`lora_B.weight`) matrix of an adapter, or DoRA's magnitudes.
     pub fn weight(&self, t: &Tape, map: usize, rank: u64, dtype: DType) -> Tensor {
         let shape: Dims = match map {
             0 => [rank, self.input].into(),
@@ -176,7 +176,7 @@ impl Lora {
         t.to_dtype(&result, dtype)
     }
 
-    /// Forward beside a map that is split over the GPUs of a group: what `lora_A` makes is summed over them if they share its
+    /// Forward beside a layer that is split over the GPUs of a group: what `lora_A` makes is summed over them if they share its
     /// inputs, or else its gradient is, as they share the outputs of `lora_B` (`peft/tuners/lora/layer.py`, 0.21).
     pub fn forward_in_part(
         &self,
@@ -218,7 +218,7 @@ impl Lora {
         result
     }
 
-    /// A map's result and what DoRA adds to it (`DoraLinearVariant.forward`).
+    /// A layer's result and what DoRA adds to it (`DoraLinearVariant.forward`).
     fn with_decomposed(&self, t: &Tape, x: &Tensor, (base, result): (Base<'_>, Tensor), magnitude: &Tensor) -> Tensor {
         let delta = self.decomposed(t, x, (base, &result), magnitude);
         let sum = t.add(&result, &delta);
@@ -226,13 +226,14 @@ impl Lora {
         sum
     }
 
-    /// Computes what DoRA adds to a map's result (`DoraLinearLayer.forward` of `peft/tuners/lora/dora.py`, 0.21): the quotient of
-    /// each row's trained magnitude and its length, less one, times the result, and the quotient times the adapter's result.
+    /// Computes what DoRA adds to a layer's result (`DoraLinearLayer.forward` of `peft/tuners/lora/dora.py`, 0.21): the
+    /// quotient of each row's trained magnitude and its length, less one, times the result, and the quotient times the
+    /// adapter's result.
     ///
     /// The lengths are those of the weight beside the adapter's product, which takes matrices of the weight's size: they and a
     /// square one of the inputs live as long as this call, for Python's names hold them until it returns.
     fn decomposed(&self, t: &Tape, x: &Tensor, (base, result): (Base<'_>, &Tensor), magnitude: &Tensor) -> Tensor {
-        // Without dropout peft takes the map's own result, else the map runs again.
+        // Without dropout peft takes the layer's own result, else the layer runs again.
         let (x, own) = match self.dropout > 0.0 {
             true => (t.watched("lora_dropout", || t.dropout(x, self.dropout)), None),
             false => (x.clone(), Some(result)),

@@ -433,8 +433,8 @@ impl GatedRmsNorm {
                 t.mul(&self.weight, &narrowed)
             };
             h = {
-                let opened = t.activation("SiluBackward0", &t.to_dtype(gate, DType::F32), "silu");
-                t.mul(&h, &opened)
+                let activated = t.activation("SiluBackward0", &t.to_dtype(gate, DType::F32), "silu");
+                t.mul(&h, &activated)
             };
             t.to_dtype(&h, x.dtype())
         })

@@ -61,7 +61,7 @@ impl Wrapped {
         self.module.made() == other.module.made()
     }
 
-    /// Makes the first or second map of an adapter, which `outside` wrappers of the same module enclose.
+    /// Makes the first or second matrix of an adapter, which `outside` wrappers of the same module enclose.
     pub(super) fn map(&self, t: &Tape, which: usize, rank: u64, dtype: DType, outside: usize) -> Tensor {
         let shape = self.weight.shape();
         let experts = if shape.len() == 3 { shape[0] } else { 1 };

@@ -26,9 +26,9 @@ pub enum Targets {
 pub(crate) enum MapPlace {
     /// One of the language model's seven projections.
     Projection,
-    /// Another map of the language model.
+    /// Another linear layer of the language model.
     LanguageModel,
-    /// The head, or a map outside the language model.
+    /// The head, or a linear layer outside the language model.
     Elsewhere,
 }
 

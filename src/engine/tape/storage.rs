@@ -67,7 +67,8 @@ impl Storage {
         self.0.id.get()
     }
 
-    /// Makes this the memory of another storage.
+    /// Names the memory by another id, after the log was rewritten: a free must name the storage that the log has now. Records
+    /// nothing.
     pub(super) fn renumber(&self, id: StorageId) {
         self.0.id.set(Some(id));
     }
@@ -79,7 +80,8 @@ impl Storage {
         }
     }
 
-    /// Has no memory from now on, of which no event is left.
+    /// Leaves the storage without memory and records no free: its allocation was taken out of the log, and a free of it would
+    /// free what was never allocated.
     pub(super) fn forget(&self) {
         self.0.id.set(None);
     }
@@ -108,7 +110,7 @@ impl Storage {
         self.0.lender.borrow().as_ref().unwrap_or(self).clone()
     }
 
-    /// Returns true if the memory is lent, or there is none.
+    /// Returns true if a library that splits parameters decides when the memory is there: it is lent, or there is none now.
     pub(super) fn is_managed(&self) -> bool {
         let is_absent = self.0.id.get().is_none() && self.0.pieces.is_none();
         is_absent || self.0.lender.borrow().is_some()

@@ -576,7 +576,7 @@ mod properties {
 
     use super::*;
 
-    /// Lines of programs, to be put together by chance.
+    /// Lines of programs, to be put together at random.
     const LINES: [&str; 40] = [
         "import torch",
         "from trl import *",

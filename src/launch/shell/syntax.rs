@@ -420,6 +420,7 @@ impl Parser {
                 Token::Word(word) => out.push(word.raw.clone()),
                 Token::Operator("((") => out.extend(["(".to_owned(), "(".to_owned()]),
                 Token::Operator(operator) => out.push((*operator).to_owned()),
+                // `a < b` and `a > b` compare texts, which conditions leave undecided: one sign stands for both.
                 Token::Redirection(redirection) => {
                     out.push("<".to_owned());
                     out.push(redirection.target.clone());

@@ -72,7 +72,9 @@ pub(super) fn yaml(of: &Exported<'_>) -> Result<String, String> {
     if of.has_liger() {
         entries.push(("enable_liger_kernel", json!(true)));
     }
-    // Without `bf16` there is no autocast; `pure_bf16` leaves trained weights in bf16, which it would cast to fp32.
+    // `bf16` and `fp16` turn autocast on. LLaMA-Factory casts what trains to fp32 unless `pure_bf16` is set (`init_adapter`),
+    // so full fine-tuning of weights in bf16 needs it even under autocast. Adapters train in fp32 under autocast: there
+    // `bf16` alone loads the weights beside them in bf16. Without autocast only `pure_bf16` loads weights in bf16.
     let [bf16, fp16] = of.autocast();
     let pure = setup.precision.weights() == DType::Bf16 && (!bf16 || !of.has_adapters());
     let flags = [("bf16", bf16), ("fp16", fp16), ("pure_bf16", pure)];

@@ -6,7 +6,7 @@ use serde_json::json;
 use super::page::Page;
 
 /// Characters of a section that are searched: tables of thousands of rows would make the index as large as the site.
-const MOST_WORDS: usize = 2000;
+const MOST_CHARACTERS: usize = 2000;
 
 /// Writes the script with the index of these pages, each with its address.
 pub fn script<'a>(pages: impl Iterator<Item = (String, &'a Page)>) -> String {
@@ -14,7 +14,7 @@ pub fn script<'a>(pages: impl Iterator<Item = (String, &'a Page)>) -> String {
     for (address, page) in pages {
         for section in &page.sections {
             let words: String = section.words.split_whitespace().collect::<Vec<_>>().join(" ");
-            let words: String = words.chars().take(MOST_WORDS).collect();
+            let words: String = words.chars().take(MOST_CHARACTERS).collect();
             entries.push(json!([
                 format!("{address}#{}", section.anchor),
                 page.title,

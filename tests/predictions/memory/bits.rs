@@ -1,4 +1,4 @@
-//! Steps with weights in 4 bits and with optimizers of bitsandbytes, drawn by chance over 22 families, against measurements on an
+//! Steps with weights in 4 bits and with optimizers of bitsandbytes, drawn at random over 22 families, against measurements on an
 //! H200.
 
 use vramscope_tests::{kept, ledger};

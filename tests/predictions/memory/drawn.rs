@@ -1,4 +1,4 @@
-//! Steps that were drawn by chance, beside their predictions.
+//! Steps that were drawn at random, beside their predictions.
 
 use serde::Deserialize;
 use serde_json::Value;

@@ -1,5 +1,5 @@
 //! Steps of models that were changed as tools change them (parts and parameters frozen by name, DoRA, NEFTune, smoothed labels,
-//! Muon, modules trained in full beside adapters), drawn by chance over 22 families, against measurements on an H200.
+//! Muon, modules trained in full beside adapters), drawn at random over 22 families, against measurements on an H200.
 
 use vramscope_tests::{kept, ledger};
 

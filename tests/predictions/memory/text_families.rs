@@ -1,5 +1,5 @@
 //! Steps of 28 families of texts and one of images that came late (the oldest and the newest of transformers), with configurations
-//! drawn by chance, against measurements on an H200.
+//! drawn at random, against measurements on an H200.
 
 use vramscope_tests::{kept, ledger};
 

@@ -36,7 +36,7 @@ pub struct CourseState {
 /// Rows that are open; anything else that changes leaves them as they are.
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub struct Opened {
-    /// Address of the course, which has one for each language.
+    /// Address of the course in memory, by which another language's course is another value here.
     book: usize,
     /// Ids of the rows.
     pub rows: Vec<String>,

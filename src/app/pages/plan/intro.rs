@@ -9,7 +9,7 @@ use vramscope_intake::Kind;
 use web_sys::ClipboardEvent;
 
 use crate::i18n::{t, t_string, use_i18n};
-use crate::shell::{Gift, Store};
+use crate::shell::{RawInput, Store};
 use crate::state::{Draft, Key, Reading, grouped, rank, without_host};
 use crate::widgets::{Intake, OpenFiles};
 use crate::words;
@@ -85,7 +85,7 @@ fn IntakeField() -> impl IntoView {
         }
         clear();
         match (Kind::of_text(&text), named(&text)) {
-            (Kind::Model(_) | Kind::Unknown, Some(name)) => intake.give(Kind::Model(name), Gift::Text(text)),
+            (Kind::Model(_) | Kind::Unknown, Some(name)) => intake.give(Kind::Model(name), RawInput::Text(text)),
             _ => intake.take_text(text),
         }
     };
@@ -98,7 +98,7 @@ fn IntakeField() -> impl IntoView {
             event.prevent_default();
             event.stop_propagation();
             clear();
-            intake.give(kind, Gift::Text(text));
+            intake.give(kind, RawInput::Text(text));
         }
     };
     let names = Model::catalogue()

@@ -8,7 +8,7 @@ use vramscope_engine::verdict::{Fit, Room};
 use super::*;
 use crate::worker::Ask;
 use crate::worker::host::Host;
-use crate::worker::lazy::{LoadedChunks, Need, closer};
+use crate::worker::lazy::{LoadedChunks, Need, derive_or_export};
 use crate::worker::protocol::{Order, Reply, Slot};
 use crate::worker::slices::Kept;
 
@@ -96,7 +96,7 @@ fn numbers_are_derived_for_each_strategy() {
                 changed: None,
                 quantity: Coded::of(&quantity),
             };
-            match closer(&kept, &ask) {
+            match derive_or_export(&kept, &ask) {
                 Some(Answer::Derivation(found)) => found.open().map(|found| found.formula.value()),
                 other => panic!("{strategy:?}: {quantity:?}: {other:?}"),
             }

@@ -18,20 +18,20 @@ pub fn read(path: &Path) -> Result<Record, Failure> {
     let text = fs::read_to_string(path).map_err(|e| Failure::Input(format!("cannot read {}: {e}", path.display())))?;
     let record = Record::read(&text).map_err(|e| Failure::Input(format!("{}: {e}", path.display())))?;
     let unknown = unknown_fields(&text, &record);
-    if let (1.., Some(first)) = (record.schema_version, unknown.first()) {
-        // Older formats have different fields throughout.
-        if text.contains("schema_version") {
-            let more = unknown.len() - 1;
-            anstream::eprintln!(
-                "note: {} holds fields that this version does not know: {first}{}",
-                path.display(),
-                if more > 0 {
-                    format!(" and {more} more")
-                } else {
-                    String::new()
-                }
-            );
-        }
+    // Unversioned records have different fields throughout: all of them would be named.
+    if let Some(first) = unknown.first()
+        && text.contains("schema_version")
+    {
+        let more = unknown.len() - 1;
+        anstream::eprintln!(
+            "note: {} holds fields that this version does not know: {first}{}",
+            path.display(),
+            if more > 0 {
+                format!(" and {more} more")
+            } else {
+                String::new()
+            }
+        );
     }
     Ok(record)
 }

@@ -51,6 +51,7 @@ pub(super) fn files(page: Page) -> Router {
 
 /// Middleware that limits the time of a request, whatever it waits for: its body, memory for it, the database.
 async fn in_time(State(app): State<App>, request: Request, next: Next) -> Result<Response, Problem> {
+    // An upload may wait as long as `patience` for memory, and again for its body; the third is for the work itself.
     let limit = app.patience * 3;
     tokio::time::timeout(limit, next.run(request)).await.map_err(|_| {
         let detail = format!("the server did not get to this in {} s", limit.as_secs());

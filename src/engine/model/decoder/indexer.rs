@@ -112,7 +112,7 @@ impl Indexer {
     /// Rotates queries and keys, [batch, seq, heads, width] each.
     fn apply_rope(&self, t: &Tape, x: [&Tensor; 2], shared: &BlockContext) -> [Tensor; 2] {
         let [cos, sin] = [&shared.cos, &shared.sin].map(|wave| t.unsqueeze(wave, 2));
-        match self.sizes.turns_pairs {
+        match self.sizes.rotates_pairs {
             true => {
                 let [cos, sin] = [&cos, &sin].map(|wave| t.slice(wave, 3, wave.last() / 2));
                 nn::apply_rotary_to_pairs(t, x, &cos, &sin)

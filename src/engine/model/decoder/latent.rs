@@ -46,15 +46,15 @@ pub(crate) struct LatentAttention {
 
 /// Projection of the queries.
 pub(super) enum Queries {
-    /// One map.
+    /// One projection.
     Whole(Linear),
-    /// A map to a latent, a norm, and a map from it.
+    /// A projection to a latent, a norm, and a projection from it.
     Latent {
         q_a_proj: Linear,
         q_a_layernorm: RmsNorm,
         q_b_proj: Linear,
     },
-    /// The same, where the last map also takes the latent before its norm, and makes gates too (A.X-K2).
+    /// The same, where the last projection also takes the latent before its norm, and makes gates too (A.X-K2).
     Gated {
         q_a_proj: Linear,
         q_a_layernorm: RmsNorm,

@@ -266,8 +266,8 @@ impl SelfAttention {
         };
         let (mut out, weights) = nn::attention(t, shared.attn, &call);
         if let Some(gate) = gate {
-            let opened = t.sigmoid(gate);
-            out = t.mul(&opened, &out);
+            let activated = t.sigmoid(gate);
+            out = t.mul(&activated, &out);
         }
         out = t.reshape(&out, [q.size(0), q.size(2), q.size(1) * self.head_dim]);
         if let Some(norm) = &self.sub_norm {

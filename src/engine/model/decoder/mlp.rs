@@ -145,8 +145,8 @@ impl Mlp {
                     let product = match self.liger {
                         true => t.liger_gated(&parts[0], &parts[1]),
                         false => {
-                            let opened = activate(parts[0].clone());
-                            t.mul(&parts[1], &opened)
+                            let activated = activate(parts[0].clone());
+                            t.mul(&parts[1], &activated)
                         }
                     };
                     _gate = Some(parts);

@@ -13,8 +13,8 @@ pub(crate) enum OwnSizes {
     Laguna {
         /// Query heads of each block.
         heads: Vec<u64>,
-        /// True if a gate of attention opens a whole head, false if an element.
-        opens_heads: bool,
+        /// True if a gate of attention multiplies a whole head, false if an element.
+        gates_heads: bool,
         /// True if the router's logits have a soft cap.
         caps_logits: bool,
     },
@@ -47,7 +47,7 @@ pub(crate) struct Indexers {
     /// Keys that each query attends to at most.
     pub chosen: u64,
     /// True if alternating elements of its heads make pairs, false if halves do.
-    pub turns_pairs: bool,
+    pub rotates_pairs: bool,
     /// True if RoPE rotates the last elements of a head, and weights are scaled in place of scores (HY-4).
     pub rotates_last: bool,
     /// For each block, true if it takes the choice of the block before it; `None` in a family whose blocks pass none on.
@@ -62,7 +62,7 @@ impl Indexers {
             heads: s.size_or("index_n_heads", heads, limits::HEADS)?,
             width: s.size_or("index_head_dim", width, limits::HEAD_DIM)?,
             chosen: s.size_or("index_topk", chosen, limits::POSITIONS)?,
-            turns_pairs: false,
+            rotates_pairs: false,
             rotates_last: false,
             takes_choice: None,
         };

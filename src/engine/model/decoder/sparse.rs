@@ -62,8 +62,8 @@ impl Shared {
     /// Multiplies what the expert made by its gate, if it has one.
     fn gated(&self, t: &Tape, rows: &Tensor, output: Tensor) -> Tensor {
         let Some(gate) = &self.gate else { return output };
-        let opened = t.sigmoid(&gate.call(t, rows));
-        t.mul(&opened, &output)
+        let activated = t.sigmoid(&gate.call(t, rows));
+        t.mul(&activated, &output)
     }
 }
 

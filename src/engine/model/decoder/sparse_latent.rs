@@ -148,17 +148,17 @@ impl SparseAttention {
             let mask = hidden.as_ref().map(|(mask, _)| mask);
             let (mut out, weights) = self.attend(t, shared, [&queries, &keys, &values], mask);
             if let Some(gate) = &gate {
-                let opened = t.sigmoid(&t.view(gate, *out.shape()));
-                out = t.mul(&out, &opened);
+                let activated = t.sigmoid(&t.view(gate, *out.shape()));
+                out = t.mul(&out, &activated);
             }
             out = t.contiguous(&t.reshape(&out, [batch, seq, of.heads * latent.values]));
             if let Some(gate) = &fused_gate {
-                let opened = {
+                let activated = {
                     let wide = t.to_dtype(gate, DType::F32);
                     t.sigmoid(&wide)
                 };
-                let wide = t.mul(&out, &opened);
-                drop(opened);
+                let wide = t.mul(&out, &activated);
+                drop(activated);
                 out = t.to_dtype(&wide, out.dtype());
             }
             out = of.o_proj.call(t, &out);

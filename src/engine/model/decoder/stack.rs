@@ -62,7 +62,7 @@ pub struct Decoder {
     /// True if blocks that see all positions are handed no cosines and sines.
     tables_for_sliding: bool,
     /// True if cosines and sines stay in fp32.
-    turns_by_f32: bool,
+    rotates_by_f32: bool,
     /// True if embeddings are multiplied by a number.
     scales_first: bool,
     /// Multiplication of the embeddings by a number after the masks are made.
@@ -145,7 +145,7 @@ impl Decoder {
             sliding_rotary,
             _spare_rotary: spare_rotary,
             tables_for_sliding: modules.tables_for_sliding,
-            turns_by_f32: matches!(c.family.block().rotation, Rotation::ByF32 | Rotation::AlternatingInF32),
+            rotates_by_f32: matches!(c.family.block().rotation, Rotation::ByF32 | Rotation::AlternatingInF32),
             late_scale: if c.scales_late {
                 c.family.late_scale()
             } else {
@@ -231,7 +231,11 @@ impl Decoder {
         (mask, sliding_mask): (Option<Mask>, Option<Mask>),
         cache: Option<KvCache>,
     ) -> Tensor {
-        let dtype = if self.turns_by_f32 { DType::F32 } else { embeds.dtype() };
+        let dtype = if self.rotates_by_f32 {
+            DType::F32
+        } else {
+            embeds.dtype()
+        };
         let tables = |rotary: &Rotary| rotary.call_in(t, dtype, &position_ids);
         let (cos, sin) = tables(&self.rotary);
         let of_sliding = self.sliding_rotary.as_ref().map(tables);

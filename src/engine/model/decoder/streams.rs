@@ -83,16 +83,16 @@ impl Connection {
         let bases = t.split(&self.base, 0, &halves);
         let scales = t.unbind(&self.scale);
         let logits = t.split(&mixes, 2, &halves);
-        let opened = |which: usize| {
+        let activated = |which: usize| {
             let biased = {
                 let scaled = t.mul(&logits[which], &scales[which]);
                 t.add(&scaled, &bases[which])
             };
             t.sigmoid(&biased)
         };
-        let before = t.shift(&opened(0));
+        let before = t.shift(&activated(0));
         let after = {
-            let scaled = t.scale(&opened(1));
+            let scaled = t.scale(&activated(1));
             t.shift(&scaled)
         };
         let out = weighed(t, &before, x);
@@ -139,15 +139,15 @@ impl StreamHead {
             let (flat, out) = t.autocast(None, || {
                 let flat = flat(t, x);
                 let mixes = mixed(t, &flat, &self.mix, &self.norm);
-                let opened = {
+                let activated = {
                     let biased = {
                         let scaled = t.mul(&mixes, &t.to_dtype(&self.scale, DType::F32));
                         t.add(&scaled, &t.to_dtype(&self.base, DType::F32))
                     };
                     t.sigmoid(&biased)
                 };
-                let weights = t.shift(&opened);
-                drop(opened);
+                let weights = t.shift(&activated);
+                drop(activated);
                 let out = weighed(t, &weights, x);
                 ((flat, mixes, weights), out)
             });

@@ -53,6 +53,7 @@ impl Tape {
     /// `x.relu_()`: no new memory; backward needs the result.
     pub fn relu_(&self, x: Tensor) -> Tensor {
         let mut rec = self.record("ReluBackward0", &[&x]);
+        // For its time: a kernel that reads and writes `x`, as this one does.
         self.add_in_place(&x, &x);
         let out = x.detach();
         drop(x);

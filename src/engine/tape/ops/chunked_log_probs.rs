@@ -75,6 +75,7 @@ impl Tape {
         inputs.iter().for_each(|input| rec.save(self, input));
         rec.save(self, labels);
         rec.save(self, &log_z);
+        // Without an entropy, the normaliser fills its place.
         rec.save(self, made.entropy.as_ref().unwrap_or(&log_z));
         drop(log_z);
         let has_bias = bias.is_some();
@@ -98,6 +99,8 @@ impl Tape {
     ) -> (LogProbs, Tensor) {
         let figure = |name| self.empty([tiles.tokens], DType::F32, name);
         let marks = |name| self.empty([tiles.tokens], DType::Bool, name);
+        // `running_max`, `sum_exp`, `x_sum_exp`, `sq_sum_exp`, `z_sum`, `max_before_target` and `target_logit`, even where only
+        // some of them are read.
         let statistics: Vec<Tensor> = (0..7).map(|_| figure("statistics of each token")).collect();
         let buffer = tiles.buffer(self);
         let mut states = None;

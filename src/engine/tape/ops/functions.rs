@@ -12,11 +12,11 @@ impl Tape {
         rec.save(self, x);
         let out = self.no_grad(|| {
             let half = self.scale(x);
-            let opened = {
+            let shifted = {
                 let tanh = self.bloom_tanh(x);
                 self.shift(&tanh)
             };
-            self.mul(&half, &opened)
+            self.mul(&half, &shifted)
         });
         rec.finish(self, out, |t, bw| {
             let (g, x) = (bw.grad().clone(), bw.saved[0].clone());
@@ -25,8 +25,8 @@ impl Tape {
                 let slope = {
                     let first = t.bloom_slope(&x, &tanh);
                     let second = {
-                        let opened = t.shift(&tanh);
-                        t.scale(&opened)
+                        let shifted = t.shift(&tanh);
+                        t.scale(&shifted)
                     };
                     t.add(&first, &second)
                 };

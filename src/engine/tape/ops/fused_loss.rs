@@ -26,20 +26,23 @@ impl Tape {
         }
         drop(gradients);
         rec.finish(self, loss, |t, bw| {
-            t.is_one();
+            t.compare_with_one();
             let weight = bw.saved.get(1).cloned();
             smallvec![bw.want(0, || bw.saved[0].clone()), weight]
         })
     }
 
-    /// `torch.equal(grad_output, torch.tensor(1.0))`; otherwise gradients are scaled in place.
-    fn is_one(&self) {
+    /// `torch.equal(grad_output, torch.tensor(1.0))`. Its result changes no memory: unless it is one, the gradients are
+    /// scaled in place.
+    fn compare_with_one(&self) {
         let one = self.empty([], DType::F32, "1");
         let equal = self.empty([], DType::Bool, "comparison");
         drop(self.empty([], DType::Bool, "all"));
         drop((equal, one));
     }
 
+    /// The loss, and the gradients that forward makes. `wants` is `None` where the hidden states need no gradient, as Liger
+    /// then makes none of the head either; else it says whether the head needs one.
     fn fused_loss_forward(
         &self,
         x: &Tensor,
@@ -150,8 +153,13 @@ mod tests {
         let loss = tape.autocast(low, || tape.fused_linear_cross_entropy(&x, &weight, &target));
         drop((loss, x, weight, target));
         let log = tape.finish();
-        let small = |b: &&crate::tape::log::Allocation| !b.name.starts_with("cuBLAS");
-        log.allocations.iter().skip(3).filter(small).map(|b| b.bytes).collect()
+        let no_workspace = |b: &&crate::tape::log::Allocation| !b.name.starts_with("cuBLAS");
+        log.allocations
+            .iter()
+            .skip(3)
+            .filter(no_workspace)
+            .map(|b| b.bytes)
+            .collect()
     }
 
     #[test]

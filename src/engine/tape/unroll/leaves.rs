@@ -87,7 +87,7 @@ impl Leaves {
         self.of[stack][layer].iter().position(|&at| at == leaf)
     }
 
-    /// The parameter that is to a instance what the parameter with this storage is in the recording.
+    /// The parameter that is to an instance what the parameter with this storage is in the recording.
     pub fn parameter(&self, parts: &Parts, (at, layer): Instance, leaves: &[Tensor], id: StorageId) -> StorageId {
         let found = parts.parts[at].layer.and_then(|Layer { stack, run, .. }| {
             let own = &self.of[stack];

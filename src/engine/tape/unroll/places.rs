@@ -98,7 +98,7 @@ impl<'a> Places<'a> {
         self.made[home][rank as usize].1
     }
 
-    /// Place of what is the storage `id` in the recording, seen from a instance. `None` if it does not follow from the
+    /// Place of what is the storage `id` in the recording, seen from an instance. `None` if it does not follow from the
     /// recording.
     pub fn place(&self, instance: Instance, id: StorageId) -> Option<Place> {
         let Some(number) = (id as usize).checked_sub(self.begin.storage) else {

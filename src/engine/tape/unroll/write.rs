@@ -37,7 +37,7 @@ pub struct Writer<'a> {
     equals: Vec<u32>,
     /// By description, its copy for the instance that is being written.
     copies: Vec<u32>,
-    /// The last module that was looked up for a instance, in the recording and in the instance.
+    /// The last module that was looked up for an instance, in the recording and in the instance.
     last_scope: Cell<Option<(Instance, ScopeId, ScopeId)>>,
 }
 
@@ -148,7 +148,7 @@ impl<'a> Writer<'a> {
         Some(())
     }
 
-    /// The module that is to a instance what `scope` is in the recording.
+    /// The module that is to an instance what `scope` is in the recording.
     fn scope(&self, instance: Instance, scope: ScopeId) -> Option<ScopeId> {
         if let Some((.., found)) = self
             .last_scope
@@ -196,7 +196,7 @@ impl<'a> Writer<'a> {
         Some(Some(now))
     }
 
-    /// Copy of a description for a instance.
+    /// Copy of a description for an instance.
     fn copy(&mut self, log: &mut Log, instance: Instance, recorded: u32) -> Option<u32> {
         // A loop over positions makes thousands of storages with equal descriptions. They share one copy: a copy for each
         // would multiply the descriptions by the number of layers, which deduplication is there to avoid.
@@ -214,7 +214,7 @@ impl<'a> Writer<'a> {
         Some(copy)
     }
 
-    /// The storage that a instance frees; none if another instance frees it.
+    /// The storage that an instance frees; none if another instance frees it.
     fn free(&mut self, instance: Instance, id: StorageId) -> Option<Option<StorageId>> {
         // What several layers share, such as a mask or cosines and sines, is freed once, by the last that uses it.
         if !self.places.is_of_own_stack(instance.0, id) && !self.places.frees_of_others(instance)? {
@@ -303,7 +303,7 @@ impl<'a> Writer<'a> {
         })
     }
 
-    /// The storage of this rank that a instance made.
+    /// The storage of this rank that an instance made.
     fn of(&self, (part, layer): Instance, rank: u32) -> Option<StorageId> {
         let (first, _) = self.instances[part][layer];
         (first != NONE).then_some(())?;
@@ -315,7 +315,7 @@ impl<'a> Writer<'a> {
         std::mem::take(&mut self.live[id as usize - self.begin.storage])
     }
 
-    /// Takes a storage that outlives the pass: the one of this rank that a instance made.
+    /// Takes a storage that outlives the pass: the one of this rank that an instance made.
     pub fn claim_of(&mut self, instance: Instance, rank: u32) -> Option<StorageId> {
         let id = self.of(instance, rank)?;
         self.end(id).then_some(id)
@@ -335,7 +335,7 @@ impl<'a> Writer<'a> {
         self.live.contains(&true)
     }
 
-    /// A work item as a instance has it; `parameter` gives its parameter for that of the recording.
+    /// A work item as an instance has it; `parameter` gives its parameter for that of the recording.
     pub fn item(&self, instance: Instance, item: &WorkItem, parameter: &dyn Fn(StorageId) -> StorageId) -> WorkItem {
         if instance.1 == self.places.own_layer(instance.0) {
             return item.clone();
@@ -355,7 +355,8 @@ impl<'a> Writer<'a> {
 /// Returns for each description one of the same part that is equal, if one was found: chunks of positions make thousands of
 /// equal storages.
 fn equals(log: &Log, parts: &Parts) -> Vec<u32> {
-    // A table that forgets is enough: equal storages follow one another closely, and one that is missed costs a copy only.
+    // A small direct-mapped cache is enough: equal storages follow one another closely, and one that is missed costs a copy
+    // only.
     const PLACES: usize = 1 << 10;
     let descriptions = log.allocations.descriptions();
     let mut equals: Vec<u32> = (0..descriptions.len() as u32).collect();

@@ -5,7 +5,7 @@ use crate::dtype::DType;
 use crate::nn::{Builder, Embedding, Linear};
 use crate::tape::{Tape, Tensor};
 
-/// Two tables, and the map of what is joined.
+/// Two tables, and the linear layer of what is joined.
 pub(super) struct Characters {
     config: CharactersConfig,
     sounds: Embedding,
@@ -26,7 +26,7 @@ impl Characters {
         }
     }
 
-    /// Makes the map to `width`, which comes after them.
+    /// Makes the linear layer to `width`, which comes after them.
     pub fn joined(self, b: &Builder, width: u64) -> Self {
         let read = |reads, [_, width]: [u64; 2]| if reads { width } else { 0 };
         let c = self.config;
@@ -40,7 +40,7 @@ impl Characters {
         self.map.is_some()
     }
 
-    /// Joins embeddings of tokens [batch, seq, width] with those of their characters, and maps them to `width`. The
+    /// Joins embeddings of tokens [batch, seq, width] with those of their characters, and projects them to `width`. The
     /// caller's variables hold the ids and the embeddings of the characters, which come second.
     pub fn join(&self, t: &Tape, words: &Tensor) -> (Tensor, Vec<Tensor>) {
         let [batch, seq] = [words.size(0), words.size(1)];
@@ -61,7 +61,7 @@ impl Characters {
         (h, held)
     }
 
-    /// What the map makes, with others added in place.
+    /// What the linear layer makes, with others added in place.
     pub fn added(&self, t: &Tape, h: Tensor, others: &Tensor) -> Tensor {
         match self.gives_view(t) {
             true => t.add_to_view(h, others),
@@ -69,7 +69,7 @@ impl Characters {
         }
     }
 
-    /// What the map makes, read after others were added in place.
+    /// What the linear layer makes, read after others were added in place.
     pub fn read(&self, t: &Tape, h: Tensor) -> Tensor {
         match self.gives_view(t) {
             true => t.view_again(&h),

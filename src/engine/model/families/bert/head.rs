@@ -33,7 +33,7 @@ impl Transform {
         }
     }
 
-    /// The map, then what `between` makes, then the norm.
+    /// The linear layer, then what `between` makes, then the norm.
     fn around<R>(b: &Builder, c: &BertConfig, between: impl FnOnce() -> R) -> (Self, R) {
         let width = c.output_embedding;
         let dense = Linear::new(b, "dense", c.hidden, width, true);

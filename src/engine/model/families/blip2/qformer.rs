@@ -239,7 +239,7 @@ impl FeedForward {
 }
 
 impl Output {
-    /// Makes a map from `input` elements.
+    /// Makes a linear layer of `input` elements.
     pub fn new(b: &Builder, c: &QFormerConfig, input: u64) -> Self {
         Self {
             module: b.module(),

@@ -34,7 +34,7 @@ struct HighRes {
     side: u64,
 }
 
-/// Names of the aligner's maps.
+/// Names of the aligner's linear layers.
 const ALIGNER: [&str; 3] = ["vision_proj", "high_res_vision_proj", "proj"];
 
 impl<T: Text> DeepseekVlHybrid<T> {

@@ -44,7 +44,7 @@ pub struct ProjectorConfig {
     pub output: u64,
     /// Linear layers.
     pub depth: u64,
-    /// Width between the maps, in widths of a token.
+    /// Width between the linear layers, in widths of a token.
     pub ratio: u64,
     /// Patches along each side of the square that becomes one token.
     pub square: u64,
@@ -69,7 +69,7 @@ pub struct LanguageConfig {
     pub activation: Activation,
     /// Attention.
     pub attention: AttentionConfig,
-    /// True if maps of attention have biases.
+    /// True if projections of attention have biases.
     pub attention_bias: bool,
     /// Dropout of attention's weights.
     pub attention_dropout: f64,

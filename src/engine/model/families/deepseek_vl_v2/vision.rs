@@ -156,7 +156,7 @@ pub struct Projector {
     square: u64,
 }
 
-/// Names of the maps in their `nn.Sequential`, between activations.
+/// Names of the linear layers in their `nn.Sequential`, between activations.
 const NAMES: [&str; 8] = ["0", "2", "4", "6", "8", "10", "12", "14"];
 
 impl Projector {

@@ -302,11 +302,11 @@ impl AxialRotary {
                 let frequencies = t.view(&self.inv_freq, [1, self.head_dim / 4]);
                 let expanded = t.unsqueeze(&t.compute(places, DType::F32, "places as float"), 3);
                 let freqs = t.autocast(None, || t.matmul(&expanded, &frequencies));
-                let turn = |name| {
+                let wave = |name| {
                     let wave = t.compute(&freqs, DType::F32, name);
                     t.compute(&wave, DType::F32, "times attention scaling")
                 };
-                let [mut cos, mut sin] = ["cos", "sin"].map(turn);
+                let [mut cos, mut sin] = ["cos", "sin"].map(wave);
                 let both_axes = |wave: &Tensor| {
                     let axis = t.select(wave, 2);
                     t.cat(&[&axis, &axis, &axis, &axis], 2)

@@ -306,13 +306,13 @@ impl SelfAttention {
     fn call(&self, t: &Tape, shared: &LayerContext, x: Tensor) -> (Tensor, Option<Tensor>) {
         self.module.call(t, move || {
             let [batch, seq] = [x.size(0), x.size(1)];
-            let turn = |x: &Tensor| {
+            let rotated = |x: &Tensor| {
                 let (cos, sin) = (t.unsqueeze(&shared.cos, 2), t.unsqueeze(&shared.sin, 2));
                 nn::apply_rotary(t, x, &cos, &sin)
             };
             let mut q = self.heads(t, &self.q_proj.call(t, &x));
             q = self.q_norm.call(t, &q);
-            q = turn(&q);
+            q = rotated(&q);
             q = t.transpose(&q, 1, 2);
             let (mut k, mut v);
             match &self.keys_values {
@@ -327,7 +327,7 @@ impl SelfAttention {
                         None => k.clone(),
                     };
                     k = own.k_norm.call(t, &k);
-                    k = turn(&k);
+                    k = rotated(&k);
                     k = t.transpose(&k, 1, 2);
                     v = own.v_norm.call(t, &v);
                     v = t.transpose(&v, 1, 2);

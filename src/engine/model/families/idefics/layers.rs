@@ -45,7 +45,7 @@ pub struct CrossLayer {
     dropout: f64,
 }
 
-/// `IdeficsAttention`.
+/// `IdeficsAttention`: of text to itself, or to images (`is_cross_attention`).
 struct SelfAttention {
     module: Module,
     q_proj: Linear,
@@ -190,6 +190,7 @@ impl SelfAttention {
             let mut q = project(&self.q_proj, x);
             let mut k = project(&self.k_proj, states);
             let mut v = project(&self.v_proj, states);
+            // A local of the forward: cosines and sines live until it returns.
             let mut rotation = None;
             if let Source::Text(shared) = source {
                 let (cos, sin) = self.rotary.call(t, &v, &shared.position_ids);

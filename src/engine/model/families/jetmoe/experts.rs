@@ -19,7 +19,7 @@ pub(super) struct Router {
     chosen: u64,
 }
 
-/// Experts of attention or of the MLP, each with a map into it and one out of it.
+/// Experts of attention or of the MLP, each with a projection into it and one out of it.
 pub(super) struct Experts {
     pub input: ParallelExperts,
     pub output: ParallelExperts,
@@ -110,7 +110,7 @@ impl Router {
 }
 
 impl Experts {
-    /// Makes experts of these widths: of what goes into them, of what the first map makes, of what the second takes.
+    /// Makes experts of these widths: of what goes into them, of what the first projection makes, of what the second takes.
     pub fn new(b: &Builder, c: &JetMoeConfig, [made, taken]: [u64; 2]) -> Self {
         let bias = b.weight("bias", [c.hidden]);
         Self {

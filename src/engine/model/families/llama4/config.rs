@@ -26,9 +26,9 @@ pub struct Llama4VisionConfig {
     pub grid: PatchGrid,
     /// Patches along each side of the square that becomes one token (1 ÷ `pixel_shuffle_ratio`).
     pub shuffle: u64,
-    /// Width inside the adapter, after its first map.
+    /// Width inside the adapter, after its first linear layer.
     pub adapter_input: u64,
-    /// Width of the adapter's second map.
+    /// Width of the adapter's second linear layer.
     pub adapter_output: u64,
     /// Width that the projector takes.
     pub output: u64,

@@ -75,8 +75,8 @@ impl Moe {
         let mut scores = t.compute(&logits, logits.dtype(), "full_like");
         scores = t.scatter_(scores, &places, &values);
         scores = {
-            let opened = t.sigmoid(&t.to_dtype(&scores, DType::F32));
-            t.to_dtype(&opened, scores.dtype())
+            let activated = t.sigmoid(&t.to_dtype(&scores, DType::F32));
+            t.to_dtype(&activated, scores.dtype())
         };
         drop((values, places));
         (scores, logits)
@@ -96,8 +96,8 @@ impl Moe {
         let parts = t.split(&gate_up, 2, &[half; 2]);
         let next = {
             let gated = {
-                let opened = t.scope("act_fn", || nn::activate(t, self.activation, parts[0].clone()));
-                t.mul(&parts[1], &opened)
+                let activated = t.scope("act_fn", || nn::activate(t, self.activation, parts[0].clone()));
+                t.mul(&parts[1], &activated)
             };
             product(&gated, &self.down_proj)
         };

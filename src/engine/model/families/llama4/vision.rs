@@ -27,7 +27,7 @@ pub struct Vision {
     layernorm_pre: LayerNorm,
     layernorm_post: LayerNorm,
     layers: Vec<Numbered<Layer>>,
-    /// The adapter's maps.
+    /// The adapter's linear layers.
     adapter: [Linear; 2],
     config: Llama4VisionConfig,
 }

@@ -28,7 +28,7 @@ pub struct MambaConfig {
     pub layers: u64,
     /// The convolution.
     pub conv: ConvSizes,
-    /// True if the maps into and out of a mixer have biases.
+    /// True if the projections into and out of a mixer have biases.
     pub bias: bool,
     /// True if the residual stream is in fp32.
     pub residual_in_fp32: bool,

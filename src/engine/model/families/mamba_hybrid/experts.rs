@@ -80,8 +80,8 @@ impl LatentMoe {
 impl SharedExperts {
     fn call(&self, t: &Tape, x: &Tensor) -> Tensor {
         self.module.call(t, || {
-            let opened = nn::activate(t, self.activation, self.up_proj.call(t, x));
-            self.down_proj.call(t, &opened)
+            let activated = nn::activate(t, self.activation, self.up_proj.call(t, x));
+            self.down_proj.call(t, &activated)
         })
     }
 }

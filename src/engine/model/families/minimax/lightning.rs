@@ -82,9 +82,9 @@ impl LightningAttention {
     pub fn call(&self, t: &Tape, cache: Option<&KvCache>, x: &Tensor) -> [Tensor; 2] {
         self.module.call(t, || {
             let [batch, seq] = [x.size(0), x.size(1)];
-            let opened = nn::activate(t, self.activation, self.qkv.call(t, x));
-            let fused = t.view(&opened, [batch, seq, self.heads, 3 * self.head_dim]);
-            drop(opened);
+            let activated = nn::activate(t, self.activation, self.qkv.call(t, x));
+            let fused = t.view(&activated, [batch, seq, self.heads, 3 * self.head_dim]);
+            drop(activated);
             let parts = t.split(&fused, 3, &[self.head_dim; 3]);
             let qkv = [0, 1, 2].map(|i| t.transpose(&parts[i], 1, 2));
             drop((parts, fused));
@@ -103,9 +103,9 @@ impl LightningAttention {
             attended = self.norm.call(t, &attended);
             attended = {
                 let gate = self.gate.call(t, x);
-                let opened = t.sigmoid(&gate);
+                let activated = t.sigmoid(&gate);
                 drop(gate);
-                t.mul(&opened, &attended)
+                t.mul(&activated, &attended)
             };
             attended = self.out.call(t, &attended);
             if let Some(cache) = cache {

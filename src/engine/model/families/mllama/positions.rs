@@ -69,8 +69,8 @@ impl TilePositions {
             let [images, tiles, positions, width] = [x.size(0), x.size(1), x.size(2), x.size(3)];
             let within = {
                 let rest = {
-                    let opened = t.tanh(&self.gate);
-                    t.shift_negated(&opened)
+                    let activated = t.tanh(&self.gate);
+                    t.shift_negated(&activated)
                 };
                 t.mul(&rest, &self.embedding)
             };

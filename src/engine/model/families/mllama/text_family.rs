@@ -41,7 +41,7 @@ impl TextFamily for MllamaTextConfig {
         let head = t.component("", Component::Head, || {
             Linear::new(b, "lm_head", self.decoder.hidden, self.decoder.vocab, false)
         });
-        Box::new(TextLm::of("model", stack, Box::new(WideHead(head))))
+        Box::new(TextLm::of("model", stack, Box::new(Fp32Head(head))))
     }
 
     fn positions(&self) -> Positions {
@@ -89,10 +89,10 @@ fn tiles_fit(tower: &Section) -> Result<(), ModelError> {
     Ok(())
 }
 
-/// A head whose logits are in fp32.
-struct WideHead(Linear);
+/// A head whose logits are cast to fp32.
+struct Fp32Head(Linear);
 
-impl Head for WideHead {
+impl Head for Fp32Head {
     fn logits(&self, t: &Tape, h: &Tensor) -> Tensor {
         let product = self.0.call(t, h);
         t.to_dtype(&product, DType::F32)

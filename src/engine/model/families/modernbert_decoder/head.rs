@@ -48,8 +48,8 @@ impl PredictionHead {
 impl Head for PredictionHead {
     fn logits(&self, t: &Tape, h: &Tensor) -> Tensor {
         let transformed = self.module.call(t, || {
-            let opened = nn::activate(t, self.activation, self.dense.call(t, h));
-            self.norm.call(t, &opened)
+            let activated = nn::activate(t, self.activation, self.dense.call(t, h));
+            self.norm.call(t, &activated)
         });
         self.decoder.call(t, &transformed)
     }

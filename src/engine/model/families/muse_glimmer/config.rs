@@ -44,7 +44,7 @@ pub struct MuseVisionConfig {
     pub activation: Activation,
     /// Side of the square grid of learned positions, and of a window, in patches.
     pub side: u64,
-    /// For each block, true if it sees whole images instead of windows.
+    /// For each block, true if its attention is over whole images (`full_attention`), false if over windows.
     pub sees_all: Vec<bool>,
 }
 
@@ -54,7 +54,7 @@ const LAYERS: [u64; 2] = [52, 50];
 /// Most tokens of an image (`MuseGlimmerImageProcessor.max_image_tokens`).
 const MOST_TOKENS: u64 = 4096;
 
-/// `muse_glimmer_text`, which no class of its own has a head for.
+/// `muse_glimmer_text`, of which transformers has no class with a head: it is a part of the whole model alone.
 static TEXT: DecoderFamily = DecoderFamily {
     model_type: ModelType {
         name: "muse_glimmer_text",
@@ -186,7 +186,7 @@ impl MuseVisionConfig {
     }
 }
 
-/// Reads which blocks of the tower see whole images: every fourth and the last, unless the file says otherwise.
+/// Reads which blocks of the tower attend over whole images: every fourth and the last, unless the file says otherwise.
 fn sees_all(s: &Section, layers: u64) -> Result<Vec<bool>, ModelError> {
     let Some(types) = s.value("layer_types") else {
         return Ok((0..layers)

@@ -85,8 +85,8 @@ impl Attend for SelfAttention {
             let (mut out, weights) = nn::attention(t, shared.attn, &call);
             out = t.reshape(&out, [batch, seq, q.size(1) * self.head_dim]);
             out = {
-                let opened = t.sigmoid(&self.gate_proj.call(t, &x));
-                t.mul(&out, &opened)
+                let activated = t.sigmoid(&self.gate_proj.call(t, &x));
+                t.mul(&out, &activated)
             };
             out = self.o_proj.call(t, &out);
             (out, weights)

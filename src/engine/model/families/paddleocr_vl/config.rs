@@ -59,8 +59,10 @@ impl PaddleOcrVlConfig {
     }
 }
 
-/// Reads the language model, under `text_config`, or flat in the file as on the hub. Ties of the language model's
-/// configuration count, which by default is tied, whatever the whole one says.
+/// Reads the language model, under `text_config`, or flat in the file as on the hub.
+///
+/// The head is tied if either configuration says so, the whole one or the language model's; each does by default. In a flat
+/// file `tie_word_embeddings` is the whole one's alone, and the language model's keeps its default: always tied.
 fn text(s: &Section) -> Result<DecoderConfig, ModelError> {
     let nested = s.optional_nested("text_config", "PaddleOCR-VL language")?;
     let section = nested.unwrap_or(*s).with_defaults();

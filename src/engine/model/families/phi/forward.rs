@@ -188,8 +188,8 @@ impl SelfAttention {
                 q = q_norm.call(t, &q);
                 k = k_norm.call(t, &k);
             }
-            let _turned_and_rest;
-            ([q, k], _turned_and_rest) = {
+            let _rotated_and_rest;
+            ([q, k], _rotated_and_rest) = {
                 let cos = t.unsqueeze(&shared.cos, 1);
                 let sin = t.unsqueeze(&shared.sin, 1);
                 nn::apply_partial_rotary(t, [&q, &k], &cos, &sin)

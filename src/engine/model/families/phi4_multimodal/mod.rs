@@ -91,7 +91,7 @@ impl TextFamily for Phi4MultimodalConfig {
         Heads::of_decoder(&self.text)
     }
 
-    /// peft finds maps of the towers too, which were not compared.
+    /// peft finds linear layers of the towers too, which were not compared.
     fn libraries(&self) -> TextSupport {
         TextSupport {
             adapters: AdapterMaps::None,

@@ -5,7 +5,7 @@ use crate::dtype::DType;
 use crate::nn::{self, Activation, Builder, Linear};
 use crate::tape::{Module, Tape, Tensor};
 
-/// Two maps, of which the first is activated and opens the other, and a map back.
+/// Two projections, of which the first is activated and gates the other, and one back.
 pub(super) struct GatedMlp {
     module: Module,
     wi_0: Linear,

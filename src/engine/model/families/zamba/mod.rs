@@ -61,7 +61,7 @@ pub struct ZambaConfig {
     pub rank: u64,
     /// Convolution of a mixer.
     pub conv: ConvSizes,
-    /// True if the maps of mixers have biases.
+    /// True if the projections of mixers have biases.
     pub bias: bool,
     /// True if the head shares the token embedding's weight, and layers their transformer block.
     pub tie_word_embeddings: bool,

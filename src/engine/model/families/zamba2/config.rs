@@ -38,7 +38,7 @@ pub struct Zamba2Config {
     pub activation: Activation,
     /// Dropout of attention probabilities.
     pub attention_dropout: f64,
-    /// Rotary positions, if they turn queries and keys.
+    /// Rotary positions, if they rotate queries and keys.
     pub rope: Option<Rope>,
     /// The mixers.
     pub mamba: Mamba2Config,

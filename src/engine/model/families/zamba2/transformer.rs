@@ -17,7 +17,7 @@ pub(super) struct SharedTransformer {
     pre_ff_norm: RmsNorm,
 }
 
-/// What adapts a map to each hybrid layer: two narrower maps, and none for layers that use another block.
+/// What adapts a projection to each hybrid layer: two narrower ones, and none for layers that use another block.
 struct Adapters(Vec<Option<(Module, [Linear; 2])>>);
 
 /// `Zamba2Attention`.
@@ -41,7 +41,7 @@ struct FeedForward {
     activation: Activation,
 }
 
-/// Names of the maps of attention, and of what adapts them.
+/// Names of the projections of attention, and of what adapts them.
 const MAPS: [(&str, &str); 3] = [
     ("q_proj", "linear_q_adapter_list"),
     ("k_proj", "linear_k_adapter_list"),
@@ -119,8 +119,8 @@ impl FeedForward {
             let parts = t.split(&fused, fused.dim() - 1, &[half; 2]);
             drop(fused);
             let product = {
-                let opened = nn::activate(t, self.activation, parts[0].clone());
-                t.mul(&opened, &parts[1])
+                let activated = nn::activate(t, self.activation, parts[0].clone());
+                t.mul(&activated, &parts[1])
             };
             self.down.call(t, &product)
         })

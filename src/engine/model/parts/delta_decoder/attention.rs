@@ -82,8 +82,8 @@ impl GatedAttention {
             let (mut out, weights) = nn::attention(t, shared.attn, &call);
             out = t.reshape(&out, [batch, seq, q.size(1) * self.head_dim]);
             out = {
-                let opened = t.sigmoid(&gate);
-                t.mul(&out, &opened)
+                let activated = t.sigmoid(&gate);
+                t.mul(&out, &activated)
             };
             out = self.o_proj.call(t, &out);
             (out, weights)

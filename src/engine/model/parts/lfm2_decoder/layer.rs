@@ -163,8 +163,8 @@ impl Mlp {
         self.module.call(t, move || {
             let product = {
                 let gate = {
-                    let opened = self.w1.call(t, x);
-                    t.activation("SiluBackward0", &opened, "silu")
+                    let gate = self.w1.call(t, x);
+                    t.activation("SiluBackward0", &gate, "silu")
                 };
                 let up = self.w3.call(t, x);
                 t.mul(&gate, &up)

@@ -132,8 +132,8 @@ impl Mixer2 {
         let out = match &self.norm {
             Some(norm) => norm.call(t, &flat, &parts[0]),
             None => {
-                let open = t.activation("SiluBackward0", &parts[0], "silu");
-                t.mul(&flat, &open)
+                let activated = t.activation("SiluBackward0", &parts[0], "silu");
+                t.mul(&flat, &activated)
             }
         };
         let narrow = t.to_dtype(&out, dtype);
@@ -154,7 +154,7 @@ impl GatedNorm {
     /// `MambaRMSNormGated`; `Zamba2RMSNormGated` over groups.
     fn after(&self, t: &Tape, x: &Tensor, gate: &Tensor, groups: u64) -> Tensor {
         let mut h = t.to_dtype(x, DType::F32);
-        h = opened(t, &h, gate);
+        h = gated(t, &h, gate);
         let shape = *h.shape();
         let of_groups = match self.gating {
             Gating::BeforeNormOf(_) => t.view(&h, [shape[0], shape[1], groups, h.last() / groups]),
@@ -172,7 +172,7 @@ impl GatedNorm {
         let (dtype, shape) = (x.dtype(), *x.shape());
         let mut h = x.clone();
         if !norm_first {
-            h = opened(t, &h, gate);
+            h = gated(t, &h, gate);
         }
         h = t.to_dtype(&h, DType::F32);
         let width = h.last() / groups;
@@ -182,16 +182,16 @@ impl GatedNorm {
         h = t.mul(&t.view(&self.weight, [groups, width]), &h);
         h = t.view(&h, shape);
         if norm_first {
-            h = opened(t, &h, gate);
+            h = gated(t, &h, gate);
         }
         t.to_dtype(&h, dtype)
     }
 }
 
 /// Multiplies by the gate's SiLU in fp32.
-fn opened(t: &Tape, x: &Tensor, gate: &Tensor) -> Tensor {
-    let open = t.activation("SiluBackward0", &t.to_dtype(gate, DType::F32), "silu");
-    t.mul(x, &open)
+fn gated(t: &Tape, x: &Tensor, gate: &Tensor) -> Tensor {
+    let activated = t.activation("SiluBackward0", &t.to_dtype(gate, DType::F32), "silu");
+    t.mul(x, &activated)
 }
 
 /// Mean of the squares of the last dimension, and the values over its root.

@@ -38,7 +38,7 @@ struct Merger {
     width: u64,
     /// True if the norm comes after patches are merged.
     joins_first: bool,
-    /// True if what the first map takes is freed once it has run.
+    /// True if what the first linear layer takes is freed once it has run.
     frees_tokens: bool,
 }
 

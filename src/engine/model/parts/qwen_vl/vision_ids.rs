@@ -35,6 +35,7 @@ impl VisionIds {
 /// `get_vision_position_ids`.
 pub fn position_ids(t: &Tape, layout: &Layout) -> Tensor {
     let _merge_size = ids(t, &[1], "spatial_merge_size");
+    // `tolist` copies the expanded size, unless it is of a single element, which is contiguous.
     if layout.images().len() > 1 {
         drop(ids(t, &[layout.images().len() as u64], "contiguous copy"));
     }
@@ -78,6 +79,7 @@ pub fn position_ids_in_time(t: &Tape, layout: &Layout) -> Tensor {
         drop(ids(t, &[layout.images().len() as u64], "contiguous copy"));
     }
     let mut parts = Vec::with_capacity(layout.images().len());
+    // The loop's variables hold an image's ids until the next image's are made.
     let (mut before, mut _times): (Option<[Tensor; 2]>, Option<Tensor>) = (None, None);
     for image in layout.images() {
         let [rows, columns] = in_blocks(t, image, layout.merge, &mut before);

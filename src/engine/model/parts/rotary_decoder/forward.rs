@@ -152,6 +152,7 @@ impl Layer {
         let residual = self.form.residual;
         let input = self.normed(t, 0, &x);
         let (mut attended, _weights) = self.attention.call(t, shared, input.as_ref().unwrap_or(&x));
+        // StableLM's block holds it in a variable, for the MLP; the others free it here.
         let input = input.filter(|_| residual == Residual::StreamFirst);
         if residual == Residual::PartsFirst {
             attended = t.dropout(&attended, self.dropout);
@@ -167,6 +168,7 @@ impl Layer {
             };
         }
         let middle = t.add(&x, &attended);
+        // What attention adds: a variable of StableLM's block, freed here by the others.
         let _attended = (residual == Residual::StreamFirst).then_some(attended);
         let normed = self.normed(t, 1, &middle);
         let mut fed = self.mlp.call(t, normed.as_ref().unwrap_or(&middle));

@@ -49,6 +49,8 @@ impl HeadForm {
 
     fn make(self, b: &Builder, table: &Tensor) -> Linear {
         let [vocab, hidden] = [table.size(0), table.size(1)];
+        // transformers keeps a head in full precision beside 4-bit weights, and peft's `all-linear` leaves it out. Here both
+        // know it by the name `lm_head` alone: made by `Linear::new`, one of another name would be quantized and adapted.
         b.tape()
             .component("", Component::Head, || match (self.is_tied, self.bias) {
                 (false, bias) if self.name == "lm_head" => Linear::new(b, self.name, hidden, vocab, bias),

@@ -128,8 +128,8 @@ impl SelfAttention {
             let (mut out, weights) = nn::attention(t, shared.attn, &call);
             out = t.view(&out, [batch, seq, q.size(1) * self.head_dim]);
             out = {
-                let opened = t.sigmoid(&gate);
-                t.mul(&out, &opened)
+                let activated = t.sigmoid(&gate);
+                t.mul(&out, &activated)
             };
             let projected = self.o_proj.call(t, &out);
             drop((out, gate));

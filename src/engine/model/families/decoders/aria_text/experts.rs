@@ -1,4 +1,4 @@
-//! Aria's experts, each multiplied by itself with its own tokens (`transformers/models/aria/modeling_aria.py`).
+//! Aria's experts, which a loop runs one by one, each on its own tokens (`transformers/models/aria/modeling_aria.py`).
 
 use crate::dtype::DType;
 use crate::model::decoder::layer::{FeedForward, Layer};
@@ -111,8 +111,8 @@ impl Experts {
             let mut projected = self.fc1.call(t, &permuted);
             let halves = t.split(&projected, 1, &[projected.last() / 2; 2]);
             projected = {
-                let opened = activate(t, Activation::Silu, halves[0].clone());
-                t.mul(&opened, &halves[1])
+                let activated = activate(t, Activation::Silu, halves[0].clone());
+                t.mul(&activated, &halves[1])
             };
             let made = self.fc2.call(t, &projected);
             let mut unpermuted = t.empty([pairs, made.last()], made.dtype(), "zeros");
@@ -145,8 +145,10 @@ impl GroupedGemm {
     fn call(&self, t: &Tape, rows: &Tensor) -> Tensor {
         self.module.call(t, || {
             let [pairs, experts] = [rows.size(0), self.weight.size(0)];
+            // The counts of the experts' tokens are copied to the host.
             t.wait();
             let mut output = t.empty([pairs, self.weight.last()], rows.dtype(), "zeros");
+            // The loop's variable holds an expert's product until the next one is made.
             let mut _last = None;
             for expert in 0..experts {
                 let share = pairs / experts + u64::from(expert < pairs % experts);

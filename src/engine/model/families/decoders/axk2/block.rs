@@ -55,7 +55,7 @@ impl GatedNorm {
     fn call(&self, t: &Tape, x: &Tensor) -> Tensor {
         self.module.call(t, || {
             let y = self.norm.call(t, x);
-            let opened = {
+            let activated = {
                 let wide = {
                     let gate = self.mlp.call(t, || {
                         let mut h = self.fc1.call(t, &y);
@@ -66,8 +66,8 @@ impl GatedNorm {
                 };
                 t.sigmoid(&wide)
             };
-            let wide = t.mul(&y, &opened);
-            drop(opened);
+            let wide = t.mul(&y, &activated);
+            drop(activated);
             t.to_dtype(&wide, y.dtype())
         })
     }

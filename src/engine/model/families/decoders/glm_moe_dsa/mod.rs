@@ -65,7 +65,7 @@ pub(crate) const FAMILY: DecoderFamily = DecoderFamily {
     own: |s, c| {
         let rope_dim = c.latent.map_or(0, |latent| latent.rope_dim());
         Ok(OwnSizes::Indexers(Indexers {
-            turns_pairs: true,
+            rotates_pairs: true,
             takes_choice: Some(takes_choice(s, c)?),
             ..Indexers::read(s, [32, 128, 2048], rope_dim)?
         }))

@@ -118,8 +118,8 @@ impl SharedMlp {
             let parts = t.split(&fused, fused.dim() - 1, &[half; 2]);
             drop(fused);
             let product = {
-                let opened = nn::activate(t, self.activation, parts[0].clone());
-                t.mul(&opened, &parts[1])
+                let activated = nn::activate(t, self.activation, parts[0].clone());
+                t.mul(&activated, &parts[1])
             };
             self.output_linear.call(t, &product)
         })

@@ -17,15 +17,15 @@ pub(super) struct GatedAttention {
     q_norm: RmsNorm,
     k_norm: RmsNorm,
     g_proj: Linear,
-    /// True if a gate opens a whole head, false if an element.
-    opens_heads: bool,
+    /// True if a gate multiplies a whole head, false if an element.
+    gates_heads: bool,
     head_dim: u64,
     dropout: f64,
 }
 
 impl GatedAttention {
     pub fn new(b: &Builder, c: &DecoderConfig, index: usize) -> Self {
-        let OwnSizes::Laguna { heads, opens_heads, .. } = &c.own else {
+        let OwnSizes::Laguna { heads, gates_heads, .. } = &c.own else {
             unreachable!("the family has heads of each block")
         };
         let heads = heads[index];
@@ -38,8 +38,8 @@ impl GatedAttention {
             o_proj: Linear::adapted(b, "o_proj", q, c.hidden, c.o_bias),
             q_norm: RmsNorm::new(b, "q_norm", c.head_dim),
             k_norm: RmsNorm::new(b, "k_norm", c.head_dim),
-            g_proj: Linear::new(b, "g_proj", c.hidden, if *opens_heads { heads } else { q }, false),
-            opens_heads: *opens_heads,
+            g_proj: Linear::new(b, "g_proj", c.hidden, if *gates_heads { heads } else { q }, false),
+            gates_heads: *gates_heads,
             head_dim: c.head_dim,
             dropout: c.attention_dropout,
         }
@@ -55,15 +55,15 @@ impl GatedAttention {
             t.to_dtype(&positive, out.dtype())
         };
         let shape = *out.shape();
-        let opened = match self.opens_heads {
+        let gated = match self.gates_heads {
             true => {
                 let heads = t.view(out, [shape[0], shape[1], gate.last(), self.head_dim]);
-                let opened = t.mul(&heads, &t.unsqueeze(&gate, 3));
-                t.view(&opened, shape)
+                let product = t.mul(&heads, &t.unsqueeze(&gate, 3));
+                t.view(&product, shape)
             }
             false => t.mul(out, &gate),
         };
-        (opened, gate)
+        (gated, gate)
     }
 }
 

@@ -68,7 +68,7 @@ pub(crate) const FAMILY: DecoderFamily = DecoderFamily {
         let cap = s.optional_number("moe_router_logit_softcapping")?;
         Ok(OwnSizes::Laguna {
             heads: heads(s, c)?,
-            opens_heads: opens_heads(s)?,
+            gates_heads: gates_heads(s)?,
             caps_logits: cap.is_some_and(|cap| cap > 0.0),
         })
     },
@@ -109,8 +109,8 @@ fn heads(s: &Section, c: &DecoderConfig) -> Result<Vec<u64>, ModelError> {
     Err(s.wrong(key, s.value(key).unwrap_or(&Value::Null), &allowed))
 }
 
-/// Reads if a gate opens a whole head. Whatever else is given, `false` too, gates elements.
-fn opens_heads(s: &Section) -> Result<bool, ModelError> {
+/// Reads if a gate multiplies a whole head. Whatever else is given, `false` too, gates elements.
+fn gates_heads(s: &Section) -> Result<bool, ModelError> {
     let key = "gating";
     s.only(key, "a flag or a text", |v| v.is_boolean() || v.is_string())?;
     Ok(s.value(key).is_none_or(|v| v == true || v == "per-head"))

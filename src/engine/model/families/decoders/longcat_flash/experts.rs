@@ -134,8 +134,8 @@ impl Experts {
                     let [gate, up] = [parts[0].clone(), parts[1].clone()];
                     _parts = Some(parts);
                     h = {
-                        let opened = t.scope("act_fn", || activate(t, self.activation, gate));
-                        t.mul(&opened, &up)
+                        let activated = t.scope("act_fn", || activate(t, self.activation, gate));
+                        t.mul(&activated, &up)
                     };
                     drop(held.take());
                     h = t.linear(&h, &t.select(down.get(t), 0), None);

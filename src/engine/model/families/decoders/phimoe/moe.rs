@@ -136,7 +136,7 @@ fn drawn(t: &Tape, scores: &Tensor, open: &Tensor, held: &mut Held) -> (Tensor, 
     (out, chosen)
 }
 
-/// `mask_for_one`: a factor of each row, [n, 1], by chance or by having the greatest probability.
+/// `mask_for_one`: a factor of each row, [n, 1], at random or by having the greatest probability.
 fn thinned(t: &Tape, probabilities: &Tensor, held: &mut Held) -> Tensor {
     let n = probabilities.size(0);
     let [most, places] = t.max_with_places(probabilities);
