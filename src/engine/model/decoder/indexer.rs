@@ -47,12 +47,8 @@ impl Indexer {
         let [batch, seq] = [x.size(0), x.size(1)];
         let last = self.sizes.rotates_last;
         let in_order = |x: Tensor, rest: Tensor| if last { [rest, x] } else { [x, rest] };
-        let rest = self.sizes.width - self.rope_dim;
-        let parts = if last {
-            [rest, self.rope_dim]
-        } else {
-            [self.rope_dim, rest]
-        };
+        let [rope, rest] = [self.rope_dim, self.sizes.width - self.rope_dim];
+        let parts = if last { [rest, rope] } else { [rope, rest] };
         let (rotated, rest) = (usize::from(last), usize::from(!last));
         let shape = [batch, seq, self.sizes.heads, self.sizes.width];
         let of_q = t.split(&t.view(&self.wq_b.call(t, latent), shape), 3, &parts);
