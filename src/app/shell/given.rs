@@ -52,7 +52,7 @@ pub struct Given {
     pub finding: RwSignal<bool>,
 }
 
-/// What a person typed, pasted, dropped or opened, before it is told what it is.
+/// Text or files that a person typed, pasted, dropped or opened, whose kind is not known yet.
 #[derive(Debug, Clone)]
 pub enum RawInput {
     /// A text that was typed or pasted.

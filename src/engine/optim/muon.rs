@@ -71,7 +71,7 @@ fn orthogonal(t: &Tape, update: &Tensor) -> Tensor {
     let clamped = t.clamp_min(&norm);
     drop(norm);
     drop(clamped);
-    // What an iteration makes lives until what the next one makes replaces it.
+    // Python rebinds its variables: tensors of an iteration live until those of the next one replace them.
     let (mut last_gram, mut last_update) = (None, None);
     for _ in 0..ITERATIONS {
         let gram = t.mm(&x, &t.transpose(&x, 0, 1));

@@ -54,7 +54,7 @@ pub(super) enum Queries {
         q_a_layernorm: RmsNorm,
         q_b_proj: Linear,
     },
-    /// The same, where the last projection also takes the latent before its norm, and makes gates too (A.X-K2).
+    /// Projections as above, of which the last one also takes the latent before its norm, and makes gates too (A.X-K2).
     Gated {
         q_a_proj: Linear,
         q_a_layernorm: RmsNorm,

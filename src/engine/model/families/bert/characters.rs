@@ -61,7 +61,7 @@ impl Characters {
         (h, held)
     }
 
-    /// What the linear layer makes, with others added in place.
+    /// Adds `others` in place to `h`, which the linear layer made.
     pub fn added(&self, t: &Tape, h: Tensor, others: &Tensor) -> Tensor {
         match self.gives_view(t) {
             true => t.add_to_view(h, others),
@@ -69,7 +69,7 @@ impl Characters {
         }
     }
 
-    /// What the linear layer makes, read after others were added in place.
+    /// Reads `h`, which the linear layer made, after others were added to it in place.
     pub fn read(&self, t: &Tape, h: Tensor) -> Tensor {
         match self.gives_view(t) {
             true => t.view_again(&h),

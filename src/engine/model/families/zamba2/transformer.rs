@@ -17,7 +17,7 @@ pub(super) struct SharedTransformer {
     pre_ff_norm: RmsNorm,
 }
 
-/// What adapts a projection to each hybrid layer: two narrower ones, and none for layers that use another block.
+/// Adapters of a projection, one for each hybrid layer: two narrower linear layers, and none for layers of another block.
 struct Adapters(Vec<Option<(Module, [Linear; 2])>>);
 
 /// `Zamba2Attention`.

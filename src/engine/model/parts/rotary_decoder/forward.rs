@@ -168,7 +168,7 @@ impl Layer {
             };
         }
         let middle = t.add(&x, &attended);
-        // What attention adds: a variable of StableLM's block, freed here by the others.
+        // The output of attention: StableLM's block holds it in a variable to its end, the other blocks free it here.
         let _attended = (residual == Residual::StreamFirst).then_some(attended);
         let normed = self.normed(t, 1, &middle);
         let mut fed = self.mlp.call(t, normed.as_ref().unwrap_or(&middle));

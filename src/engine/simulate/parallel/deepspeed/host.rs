@@ -33,8 +33,8 @@ impl Host {
         drop(t.empty([own], DType::F32, "gradient in fp32"));
     }
 
-    /// What an update that the host runs takes on the GPU: the overflow flag, and for each of the `groups` of parameters
-    /// the sum of squared norms, both of which are reduced over the GPUs.
+    /// Allocates on the GPU what an update on the host needs there: the overflow flag, and for each of the `groups` of
+    /// parameters the sum of squared norms, both of which are reduced over the GPUs.
     pub fn step(&mut self, t: &Tape, groups: usize) {
         drop(t.empty([1], DType::U8, "overflow"));
         for _ in 0..groups {
