@@ -1,4 +1,4 @@
-//! Twelve files that start runs, walked on the page: file in, answer, way out, launch file back.
+//! Files that start runs, walked on the page: file in, answer, way out, launch file back.
 
 use std::process::Command;
 
@@ -9,20 +9,24 @@ use crate::Page;
 use crate::page::with_page;
 use crate::same_bytes::binary;
 
-/// Files of `tests/data/launch`: four tools, scripts and recipes, one GPU and several.
-const FILES: [&str; 12] = [
+/// Files of `tests/data/launch`, one of each tool: recipes, and scripts of the shell.
+const OF_EACH_TOOL: [&str; 4] = [
     "axolotl_gemma3_qlora.yaml",
+    "llama_factory_qwen3_lora.sh",
+    "ms_swift_zero2.sh",
+    "trl_sft.yaml",
+];
+
+/// More of them, with images, on several nodes, and for preferences.
+const MORE: [&str; 8] = [
     "axolotl_qwen2_5_vl.yaml",
     "axolotl_smolvlm2.yaml",
-    "llama_factory_qwen3_lora.sh",
     "llama_factory_qwen3_vl_lora.yaml",
     "ms_swift_ocr.sh",
     "ms_swift_qlora.sh",
     "ms_swift_two_nodes.sh",
     "ms_swift_video.sh",
-    "ms_swift_zero2.sh",
     "trl_dpo_qwen2_5_vl.sh",
-    "trl_sft.yaml",
 ];
 
 /// Drops a file onto the page.
@@ -66,10 +70,10 @@ async fn walk(page: &Page, name: &str) -> WebDriverResult<Option<u64>> {
     Ok(needed.parse().ok())
 }
 
-#[tokio::test]
-async fn twelve_files_are_answered_as_the_command_line_does_and_come_back() {
+/// Walks files one after another, and compares what the page says that each needs with what the command line says.
+async fn walk_all(names: &[&str]) {
     with_page("#/?model=gpt2", async |page| {
-        for name in FILES {
+        for name in names {
             let told = walk(page, name).await?;
             assert_eq!(told, needed(name), "{name}");
         }
@@ -77,6 +81,16 @@ async fn twelve_files_are_answered_as_the_command_line_does_and_come_back() {
         Ok(())
     })
     .await;
+}
+
+#[tokio::test]
+async fn a_file_of_each_tool_is_answered_as_the_command_line_does_and_comes_back() {
+    walk_all(&OF_EACH_TOOL).await;
+}
+
+#[tokio::test]
+async fn eight_more_files_are_answered_as_the_command_line_does_and_come_back() {
+    walk_all(&MORE).await;
 }
 
 /// What is refused has a press for each way out, in the dialog and beside the results.
