@@ -292,7 +292,8 @@ pub enum LaunchError {
     },
     /// No source is of a known tool.
     #[error(
-        "{name} is of no known tool; supported tools are {}",
+        "{name} is of no known tool; the command that reads it can be run without a GPU: \
+         `vramscope dry-run python YOUR_PROGRAM.py {name}`. Supported tools are {}",
         Tool::ALL.iter().map(|tool| tool.name()).collect::<Vec<_>>().join(", ")
     )]
     UnknownTool {
