@@ -157,7 +157,7 @@ impl WarningInputs<'_> {
             severity: Severity::Warning,
             message: format!(
                 "{} is simulated with the forward of a Llama: parameters, gradients and optimizer states are exact, while \
-                 its own forward makes tensors beside these, such as scaled or turned copies, that the figures \
+                 its own forward makes tensors beside these, such as scaled or rotated copies, that the figures \
                  leave out.",
                 self.model.name
             ),

@@ -9,7 +9,7 @@ use crate::model::config::section::Section;
 use crate::model::decoder::block::BlockContext;
 use crate::model::decoder::head::{Logits, formed_logits_and_loss};
 use crate::model::forward::{Batch, Forward, Output, Run};
-use crate::nn::{Linear, Numbered, RmsNorm};
+use crate::nn::{self, Linear, Numbered, Pattern, RmsNorm};
 use crate::tape::{Component, Tape, Tensor, where_graph_begins};
 
 /// State that layers of one kind share in one forward.
@@ -20,6 +20,38 @@ pub struct LayerContext {
     pub padding: Option<Tensor>,
     /// What layers return beside their output.
     pub returned: Returned,
+}
+
+impl LayerContext {
+    /// Makes what such a model's forward makes before its first layer, in this order: positions, the causal mask, the mask of
+    /// recurrent layers, and what `tables` makes of the positions [batch, seq], the rotary cosines and sines.
+    pub fn new(
+        t: &Tape,
+        run: &Run,
+        embeds: &Tensor,
+        packed: Option<&Tensor>,
+        padding: Option<&Tensor>,
+        tables: impl FnOnce(&Tensor) -> (Tensor, Tensor),
+    ) -> Self {
+        let cache = run.cache(&[]);
+        let position_ids = packed.cloned().unwrap_or_else(|| run.position_ids(t, embeds));
+        let mask = nn::text_mask(t, run.attn, embeds, packed, Pattern::Causal);
+        let padding = padding.and_then(|padding| nn::recurrent_mask(t, padding));
+        let (cos, sin) = tables(&position_ids);
+        Self {
+            block: BlockContext {
+                attn: run.attn,
+                mask,
+                cos,
+                sin,
+                splits_last: false,
+                cache,
+                position_ids: Some(position_ids),
+            },
+            padding,
+            returned: Returned::default(),
+        }
+    }
 }
 
 /// What a layer returns beside its output, which the model's variable holds until the next layer returns (Bamba).

@@ -4,13 +4,12 @@ use std::rc::Rc;
 
 use super::config::MiniMaxConfig;
 use super::lightning::LightningAttention;
-use crate::model::decoder::block::BlockContext;
 use crate::model::decoder::head::{Logits, head_for};
 use crate::model::decoder::layer::{Attend, FeedForward, SelfAttention};
 use crate::model::decoder::sparse::SparseMlp;
 use crate::model::forward::Run;
-use crate::model::parts::mixed_layers::{LayerContext, MixedDecoder, MixedLayer, MixedLm, Returned, run_layers};
-use crate::nn::{self, Builder, Embedding, Numbered, Pattern, RmsNorm, Rotary};
+use crate::model::parts::mixed_layers::{LayerContext, MixedDecoder, MixedLayer, MixedLm, run_layers};
+use crate::nn::{Builder, Embedding, Numbered, RmsNorm, Rotary};
 use crate::tape::{Component, Tape, Tensor};
 
 /// `MiniMaxModel`.
@@ -129,24 +128,9 @@ impl MixedDecoder for MiniMax {
         packed: Option<&Tensor>,
         padding: Option<&Tensor>,
     ) -> Tensor {
-        let cache = run.cache(&[]);
-        let position_ids = packed.cloned().unwrap_or_else(|| run.position_ids(t, &embeds));
-        let mask = nn::text_mask(t, run.attn, &embeds, packed, Pattern::Causal);
-        let padding = padding.and_then(|padding| nn::recurrent_mask(t, padding));
-        let (cos, sin) = self.rotary.call(t, &embeds, &position_ids);
-        let shared = LayerContext {
-            block: BlockContext {
-                attn: run.attn,
-                mask,
-                cos,
-                sin,
-                splits_last: false,
-                cache,
-                position_ids: Some(position_ids),
-            },
-            padding,
-            returned: Returned::default(),
-        };
+        let shared = LayerContext::new(t, run, &embeds, packed, padding, |position_ids| {
+            self.rotary.call(t, &embeds, position_ids)
+        });
         run_layers(t, run, (&self.layers, &self.is_linear), &self.norm, shared, embeds)
     }
 }

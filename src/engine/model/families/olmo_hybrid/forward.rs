@@ -5,13 +5,13 @@ use std::rc::Rc;
 use super::config::OlmoHybridConfig;
 use super::delta_net::GatedDeltaNet;
 use crate::dtype::DType;
-use crate::model::decoder::block::{Block, BlockContext};
+use crate::model::decoder::block::Block;
 use crate::model::decoder::head::{Logits, head_for};
 use crate::model::decoder::layer::{Layer as AttentionLayer, SelfAttention};
 use crate::model::decoder::mlp::Mlp;
 use crate::model::forward::Run;
-use crate::model::parts::mixed_layers::{LayerContext, MixedDecoder, MixedLayer, MixedLm, Returned, run_layers};
-use crate::nn::{self, Builder, Embedding, Numbered, Pattern, RmsNorm, RmsScale, Rotary};
+use crate::model::parts::mixed_layers::{LayerContext, MixedDecoder, MixedLayer, MixedLm, run_layers};
+use crate::nn::{Builder, Embedding, Numbered, RmsNorm, RmsScale, Rotary};
 use crate::tape::{Component, Tape, Tensor};
 
 /// `OlmoHybridModel`.
@@ -135,28 +135,11 @@ impl MixedDecoder for OlmoHybrid {
         packed: Option<&Tensor>,
         padding: Option<&Tensor>,
     ) -> Tensor {
-        let cache = run.cache(&[]);
-        let position_ids = packed.cloned().unwrap_or_else(|| run.position_ids(t, &embeds));
-        let mask = nn::text_mask(t, run.attn, &embeds, packed, Pattern::Causal);
-        let padding = padding.and_then(|padding| nn::recurrent_mask(t, padding));
-        // Without positions no layer reads the tables: the embeddings, which live as long, stand in their place.
-        let (cos, sin) = match &self.rotary {
-            Some(rotary) => rotary.call_in(t, DType::F32, &position_ids),
+        let shared = LayerContext::new(t, run, &embeds, packed, padding, |position_ids| match &self.rotary {
+            Some(rotary) => rotary.call_in(t, DType::F32, position_ids),
+            // Without positions no layer reads the tables: the embeddings, which live as long, stand in their place.
             None => (embeds.clone(), embeds.clone()),
-        };
-        let shared = LayerContext {
-            block: BlockContext {
-                attn: run.attn,
-                mask,
-                cos,
-                sin,
-                splits_last: false,
-                cache,
-                position_ids: Some(position_ids),
-            },
-            padding,
-            returned: Returned::default(),
-        };
+        });
         run_layers(t, run, (&self.layers, &self.is_linear), &self.norm, shared, embeds)
     }
 }

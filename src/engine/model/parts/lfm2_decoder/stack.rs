@@ -4,11 +4,10 @@ use std::rc::Rc;
 
 use super::config::Lfm2Config;
 use super::layer::Layer;
-use crate::model::decoder::block::BlockContext;
 use crate::model::decoder::head::head_for;
 use crate::model::forward::Run;
-use crate::model::parts::mixed_layers::{LayerContext, MixedDecoder, Returned, run_layers};
-use crate::nn::{self, Builder, Embedding, Linear, Numbered, Pattern, RmsNorm, Rotary};
+use crate::model::parts::mixed_layers::{LayerContext, MixedDecoder, run_layers};
+use crate::nn::{Builder, Embedding, Linear, Numbered, RmsNorm, Rotary};
 use crate::tape::{Tape, Tensor};
 
 /// `Lfm2Model`: embeddings, layers, last norm.
@@ -57,24 +56,9 @@ impl MixedDecoder for Lfm2Decoder {
         packed: Option<&Tensor>,
         padding: Option<&Tensor>,
     ) -> Tensor {
-        let cache = run.cache(&[]);
-        let position_ids = packed.cloned().unwrap_or_else(|| run.position_ids(t, &embeds));
-        let mask = nn::text_mask(t, run.attn, &embeds, packed, Pattern::Causal);
-        let padding = padding.and_then(|padding| nn::recurrent_mask(t, padding));
-        let (cos, sin) = self.rotary.call(t, &embeds, &position_ids);
-        let shared = LayerContext {
-            block: BlockContext {
-                attn: run.attn,
-                mask,
-                cos,
-                sin,
-                splits_last: false,
-                cache,
-                position_ids: Some(position_ids),
-            },
-            padding,
-            returned: Returned::default(),
-        };
+        let shared = LayerContext::new(t, run, &embeds, packed, padding, |position_ids| {
+            self.rotary.call(t, &embeds, position_ids)
+        });
         let layers = (&*self.layers, &*self.is_conv);
         run_layers(t, run, layers, &self.embedding_norm, shared, embeds)
     }
