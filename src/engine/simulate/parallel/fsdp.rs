@@ -3,6 +3,8 @@
 pub(super) mod flat;
 pub(super) mod hooks;
 pub(super) mod plan;
+mod shards;
+pub(super) mod types;
 
 /// Streams whose memory the allocator keeps apart: that of the copy into a gather's buffer, and that of a
 /// reduce-scatter.

@@ -190,16 +190,16 @@ fn record_named(
         _ => None,
     };
     // The `buffer_dtype` of FSDP1's mixed precision.
-    let is_fsdp1s = parallel.strategy.is_fsdp1() && fsdp::hooks::is_mixed(given);
-    let buffers = is_fsdp1s.then(|| fsdp::hooks::gathered(given));
+    let is_fsdp1s = parallel.strategy.is_fsdp1() && fsdp::types::is_mixed(given);
+    let buffers = is_fsdp1s.then(|| fsdp::types::gathered(given));
     let leaves_pixels = leaves_pixels(given, base);
     let wrap = around.map(|around| Wrap {
         around,
         buffers,
         leaves_pixels,
-        made_types: fsdp::hooks::made_types(given, parallel),
+        made_types: fsdp::types::made_types(given, parallel),
         flattens: parallel.strategy.is_fsdp1(),
-        moves: fsdp::hooks::moves(given, parallel),
+        moves: fsdp::types::moves(given, parallel),
     });
     let recording = record_shared(model, base, gpu, (notes, share(&named)), wrap)?;
     Ok(Recording { stages, ..recording })
@@ -242,7 +242,7 @@ fn base(model: &Model, setup: &Setup, parallel: &Parallel) -> Result<Setup, Simu
     }
     if is_accelerates || parallel.strategy.is_fsdp1() {
         let is_fsdp1 = parallel.strategy.is_fsdp1();
-        return Ok(fsdp::hooks::base(setup, is_fsdp1));
+        return Ok(fsdp::types::base(setup, is_fsdp1));
     }
     Ok(Setup {
         // Gathered parameters are in bf16, and so are the results computed with them.

@@ -10,134 +10,18 @@ use super::super::super::trl::REFERENCE_SCOPE;
 use super::super::super::wrapper::Wrapper;
 use super::super::apart::Apart;
 use super::super::modules::{Calls, Turn, known_path};
-use super::super::shard::shape_of_shard;
 use super::plan::{self, Plan};
+use super::shards::{Param, shards, shards_by_group, shards_from_host, weight};
+use super::types::{Types, gathered_type, moves};
 use super::{COMPARED, GATHER, REDUCE};
 use crate::dtype::DType;
 use crate::nn::FusedOutput;
 use crate::optim::{GradScaler, Norms, Optimizer};
-use crate::setup::{AdapterType, Freeze, Parallel, Precision, TrainerKind};
-use crate::tape::dims::Dims;
+use crate::setup::{Parallel, TrainerKind};
 use crate::tape::log::{ScopeId, StorageId};
 use crate::tape::work::Beside;
 use crate::tape::{Kind, ModuleWatcher, Tape, Tensor, Why};
 use crate::{Model, Setup};
-
-/// The setup of a rank in mixed precision: the model runs with parameters in 16 bits. FSDP1 is prepared as any model is, under
-/// autocast; `Accelerator._prepare_fsdp2` leaves that out, so that under FSDP2 norms are in 16 bits too.
-pub(in super::super) fn base(setup: &Setup, is_fsdp1: bool) -> Setup {
-    match is_mixed(setup) {
-        true => Setup {
-            precision: match (gathered(setup), is_fsdp1) {
-                (DType::F16, true) => Precision::Fp16Amp,
-                (DType::F16, false) => Precision::Fp16,
-                (_, true) => Precision::Bf16Amp,
-                (_, false) => Precision::Bf16,
-            },
-            // Adapters in fp32 are gathered in 16 bits as all else.
-            lora_dtype: AdapterType::Bf16,
-            ..setup.clone()
-        },
-        false => setup.clone(),
-    }
-}
-
-/// True if `TrainingArguments(bf16=True)`, or `fp16`, makes accelerate keep trained parameters in fp32.
-pub(in super::super) fn is_mixed(setup: &Setup) -> bool {
-    setup.precision.autocast().is_some()
-}
-
-/// Type in which parameters are gathered in mixed precision.
-pub(in super::super) fn gathered(setup: &Setup) -> DType {
-    setup.precision.products()
-}
-
-/// True if accelerate widens trained parameters to fp32: not beside weights in 4 bits.
-fn widens(given: &Setup, params: &[Tensor]) -> bool {
-    is_mixed(given) && params.iter().all(|param| param.dtype() != DType::U8)
-}
-
-/// True if `fully_shard`, or FSDP1, moves each group from the host: TRL loads the model there in each of several processes, and neither
-/// transformers' `Trainer` nor accelerate moves a model that FSDP shards. Weights in 4 bits are made on the GPU.
-pub(in super::super) fn moves(given: &Setup, parallel: &Parallel) -> bool {
-    let shards = parallel.strategy.shards_parameters() || parallel.strategy.is_fsdp1();
-    shards && given.trainer.is_trl() && given.freeze != Freeze::Qlora
-}
-
-/// Types in which weights and adapters are made before [`base`] gathers them in 16 bits: what is in fp32 is not widened.
-pub(in super::super) fn made_types(given: &Setup, parallel: &Parallel) -> [Option<DType>; 2] {
-    let is_fsdp1 = parallel.strategy.is_fsdp1();
-    let is_prepared = is_fsdp1 || parallel.strategy.shards_parameters() && given.trainer.is_derived();
-    if !is_prepared || !is_mixed(given) || given.freeze == Freeze::Qlora {
-        return [None; 2];
-    }
-    let are_wide = given.casts_weights() || given.lora_dtype == AdapterType::Fp32;
-    [given.casts_weights(), are_wide].map(|is| is.then_some(DType::F32))
-}
-
-/// Types of a sharded model.
-#[derive(Clone, Copy)]
-struct Types {
-    /// Shards of trained parameters, and of frozen ones, where that is not the type in which they are gathered.
-    trained: Option<DType>,
-    frozen: Option<DType>,
-    /// Floating-point arguments of wrapped modules are cast (`cast_forward_inputs`).
-    arguments: Option<DType>,
-    /// Type to which what the model returns is cast (`output_dtype`).
-    outputs: Option<DType>,
-    /// Type in which gradients are summed, if it is not their own (`reduce_dtype`).
-    sums: Option<DType>,
-}
-
-impl Types {
-    /// Types of a model that is trained, or of one that it is compared with, which TRL widens nothing of.
-    fn of((given, parallel): (&Setup, &Parallel), params: &[Tensor], is_trained: bool) -> Self {
-        if !given.trainer.is_derived() {
-            // `MixedPrecisionPolicy(param_dtype=torch.bfloat16, reduce_dtype=torch.float32)`
-            let own = parallel.mp.then_some(given.precision.weights());
-            return Self {
-                trained: own,
-                frozen: own,
-                arguments: parallel.mp.then_some(DType::Bf16),
-                outputs: None,
-                sums: parallel.mp.then_some(DType::F32),
-            };
-        }
-        let low = is_mixed(given).then(|| gathered(given));
-        let frozen = (widens(given, params) && given.casts_weights()).then_some(DType::F32);
-        Self {
-            trained: match is_trained {
-                true => widens(given, params).then_some(DType::F32),
-                false => frozen,
-            },
-            frozen,
-            arguments: low,
-            outputs: low,
-            sums: None,
-        }
-    }
-
-    /// Type of a parameter's shard.
-    fn of_shard(&self, param: &Tensor) -> DType {
-        let own = match param.requires_grad() {
-            true => self.trained,
-            false => self.frozen,
-        };
-        own.filter(|_| param.dtype() != DType::U8)
-            .unwrap_or_else(|| gathered_type(param))
-    }
-}
-
-/// A parameter.
-struct Param {
-    /// The model's parameter, whose memory is lent while it is whole.
-    whole: Tensor,
-    scope: ScopeId,
-    /// Elements of this GPU's shard, with padding.
-    elements: u64,
-    /// This GPU's shard; without memory if the host has it.
-    shard: Tensor,
-}
 
 /// What a group of parameters does (`TrainingState`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -246,116 +130,6 @@ pub(in super::super) fn wrap(
         None => t.watch_modules(sharded.clone()),
     }
     trainer.wrap(sharded, true);
-}
-
-/// Cuts all parameters (`FSDPParam._init_sharded_param`). Trained parameters that are not in fp32 are widened before; the
-/// wide ones live until all are cut (`original_sd`).
-fn shards(t: &Tape, params: &[Tensor], (plan, types, parallel): (&Plan, Types, &Parallel)) -> Vec<Param> {
-    let scopes: Vec<ScopeId> = params.iter().map(|param| t.scope_of(param)).collect();
-    let mut widened = Vec::new();
-    for (param, &scope) in params.iter().zip(&scopes) {
-        let dtype = types.of_shard(param);
-        if t.made_type(param) != dtype && param.dtype() != DType::U8 {
-            widened.push(weight(t, scope, param.numel(), dtype, "parameter in fp32"));
-            t.give_up(param);
-        }
-    }
-    let mut made: Vec<Option<Param>> = params.iter().map(|_| None).collect();
-    for &at in plan.calls().flat_map(|group| &group.params) {
-        made[at] = Some(cut(t, (&params[at], scopes[at]), types, parallel));
-    }
-    params.iter().for_each(|param| t.give_up(param));
-    drop(widened);
-    made.into_iter().flatten().collect()
-}
-
-/// Moves the parameters of each group from the host and cuts them (`_get_modules_and_states`). The whole ones are freed with the
-/// group, but `fsdp2_prepare_model` has the table's and the head's until it returns (`input_weight`, `output_weight`).
-fn shards_from_host(t: &Tape, params: &[Tensor], (plan, types, parallel): (&Plan, Types, &Parallel)) -> Vec<Param> {
-    let scopes: Vec<ScopeId> = params.iter().map(|param| t.scope_of(param)).collect();
-    params.iter().for_each(|param| t.leave_host(param));
-    let mut made: Vec<Option<Param>> = params.iter().map(|_| None).collect();
-    let mut held = Vec::new();
-    for group in plan.calls() {
-        let moved = |&at: &usize| {
-            let param = &params[at];
-            let whole = weight(
-                t,
-                scopes[at],
-                param.numel(),
-                types.of_shard(param),
-                "parameter from the host",
-            );
-            (at, whole)
-        };
-        let moved: Vec<(usize, Tensor)> = group.params.iter().map(moved).collect();
-        for &at in &group.params {
-            made[at] = Some(cut(t, (&params[at], scopes[at]), types, parallel));
-        }
-        held.extend(moved.into_iter().filter(|(at, _)| plan.is_named(*at)));
-    }
-    t.move_buffers();
-    drop(held);
-    made.into_iter().flatten().collect()
-}
-
-/// Cuts the parameters of each block, and then the rest, as calls of `fully_shard` do: the whole ones of a group are freed when
-/// its shards are made, and the next are served from their memory. Then the script empties the cache.
-fn shards_by_group(t: &Tape, params: &[Tensor], (plan, types, parallel): (&Plan, Types, &Parallel)) -> Vec<Param> {
-    let scopes: Vec<ScopeId> = params.iter().map(|param| t.scope_of(param)).collect();
-    let mut made: Vec<Option<Param>> = params.iter().map(|_| None).collect();
-    for group in plan.calls() {
-        for &at in &group.params {
-            made[at] = Some(cut(t, (&params[at], scopes[at]), types, parallel));
-        }
-        group.params.iter().for_each(|&at| t.give_up(&params[at]));
-    }
-    t.empty_cache();
-    made.into_iter().flatten().collect()
-}
-
-/// Makes this GPU's shard of a parameter.
-fn cut(t: &Tape, (param, scope): (&Tensor, ScopeId), types: Types, parallel: &Parallel) -> Param {
-    let shape = match param.dtype() {
-        DType::U8 => Dims::new(&[(param.numel() / DType::Bf16.width()).div_ceil(parallel.world)]),
-        _ => shape_of_shard(param.shape(), parallel.world),
-    };
-    let elements = shape.numel();
-    let memory = weight_of(t, scope, shape, types.of_shard(param), "shard of a parameter");
-    if parallel.offload.is_any() {
-        t.give_up(&memory);
-    }
-    let shard = match param.requires_grad() {
-        true => t.require_grad(&memory),
-        false => memory,
-    };
-    Param {
-        whole: param.clone(),
-        scope,
-        elements,
-        shard,
-    }
-}
-
-/// Type in which a parameter is gathered: weights in 4 bits lie in a tensor of bf16 (`bnb_4bit_quant_storage`), as FSDP
-/// takes parameters of one type alone.
-pub(super) fn gathered_type(param: &Tensor) -> DType {
-    match param.dtype() {
-        DType::U8 => DType::Bf16,
-        dtype => dtype,
-    }
-}
-
-/// Memory of weights.
-pub(super) fn weight(t: &Tape, scope: ScopeId, elements: u64, dtype: DType, name: &'static str) -> Tensor {
-    weight_of(t, scope, Dims::new(&[elements]), dtype, name)
-}
-
-/// Memory of weights of this shape.
-fn weight_of(t: &Tape, scope: ScopeId, shape: Dims, dtype: DType, name: &'static str) -> Tensor {
-    let x = t.in_scope(scope, || t.as_kind(Kind::Weight, || t.empty(shape, dtype, name)));
-    x.storage().classify(Kind::Weight, Why::Parameter);
-    x
 }
 
 impl Sharded {
