@@ -51,7 +51,7 @@ fn recommended(plan: &Plan, best: &Choice, width: usize) -> String {
     let mut out = format!("{style}RUN{style:#} ");
     out += &indented(&words(best), 4, width);
     let peak = best.reserved();
-    out += &bar("  reserved at most", peak, plan.limit, "");
+    out += &bar("  reserved at most", peak, plan.limit, "", width);
     let mut sentences = vec![format!(
         "Stays within {} of the {} that PyTorch can have.",
         gib(plan.planned),
@@ -96,7 +96,7 @@ fn nothing(plan: &Plan, width: usize) -> String {
     );
     out += &format!("  {}:\n", phrase!(recommend.stands));
     for (what, bytes) in &nearest.parts {
-        out += &bar(&format!("    {what}"), *bytes, plan.planned, "");
+        out += &bar(&format!("    {what}"), *bytes, plan.planned, "", width);
     }
     out
 }
@@ -176,7 +176,7 @@ fn front(plan: &Plan, width: usize) -> String {
             .samples_per_s
             .map_or_else(String::new, |rate| format!("{rate:.2}/s"));
         let label = format!("  distance {}", choice.distance);
-        out += &bar(&label, choice.reserved(), plan.limit, &speed);
+        out += &bar(&label, choice.reserved(), plan.limit, &speed, width);
         out += &indented(&format!("    {}", differing(plan, choice)), 4, width);
     }
     out
@@ -203,7 +203,13 @@ fn ladder(plan: &Plan, width: usize) -> String {
             (_, true) => "",
             _ => "skipped",
         };
-        out += &bar(&label, step.peak.unwrap_or_default(), highest.max(plan.planned), note);
+        out += &bar(
+            &label,
+            step.peak.unwrap_or_default(),
+            highest.max(plan.planned),
+            note,
+            width,
+        );
         let phase = step
             .phase
             .map_or_else(String::new, |phase| format!("peak in {}", phase.label()));
@@ -293,7 +299,7 @@ fn differing(plan: &Plan, choice: &Choice) -> String {
     differing.collect::<Vec<_>>().join(" · ")
 }
 
-fn bar(label: &str, bytes: Bytes, of: Bytes, note: &str) -> String {
+fn bar(label: &str, bytes: Bytes, of: Bytes, note: &str, width: usize) -> String {
     let row = Row {
         label,
         bytes,
@@ -302,7 +308,7 @@ fn bar(label: &str, bytes: Bytes, of: Bytes, note: &str) -> String {
         bar_style: QUIET,
         text_style: anstyle::Style::new(),
     };
-    row.render(super::super::terminal::width())
+    row.render(width)
 }
 
 fn paragraph(text: &str, width: usize) -> String {
