@@ -5,7 +5,8 @@ use crate::process::{beside, cargo, output, program, run};
 use crate::{Failure, tools};
 
 /// Builds the published page, then runs every test, including those in the browser; with `--local`, the page as `cargo xtask
-/// serve` builds it, which is not optimized afterwards. The last lines printed are nextest's summary.
+/// serve` builds it, which is not optimized afterwards; with `--profile nightly`, the portable backend's too, which is a build
+/// of its own. The last lines printed are nextest's summary.
 ///
 /// # Errors
 /// If a tool is missing and cannot be installed, the build fails, or a test fails.
@@ -24,7 +25,9 @@ pub fn test(args: &[String]) -> Result<(), Failure> {
     run(cargo().args(["test", "--doc", "--workspace", "--locked", "--quiet"]))?;
     super::recorder::tests()?;
     super::recorder::tests_of_agents()?;
-    portable()?;
+    if args.iter().any(|arg| arg == "nightly") {
+        portable()?;
+    }
     run(cargo().args(["nextest", "run", "--workspace", "--locked"]).args(args))
 }
 
