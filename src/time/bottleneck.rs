@@ -18,12 +18,13 @@ pub struct Bottleneck {
     pub speedup: f64,
 }
 
-/// Returns the bottlenecks of a run, the one whose removal saves most first. Each is the difference of two simulations
-/// in which the other resources stay and take its place.
+/// Returns the bottlenecks of a run, the one whose removal saves most first. The step is simulated anew without each
+/// resource, and then takes what the other resources make it take.
 pub(super) fn bottlenecks(run: &TimedRun<'_>, costs: &Costs<'_>) -> Vec<Bottleneck> {
     let time = run.time(costs);
     let now = time.interval();
     let mut without = vec![(Resource::Host, run.without_host(costs))];
+    // `step` is the time without waiting for data.
     if time.flow.is_some() {
         without.push((Resource::Data, time.step));
     }

@@ -15,7 +15,7 @@ use serde::Deserialize;
 use super::carry::Carry;
 use super::interpolate::{Field, Ratios};
 use super::kernels::{KernelTime, Kernels, sized, substitutes};
-use super::kinds::{Location, curve_bytes, curve_of, place_of};
+use super::kinds::{Location, curve_bytes, curve_of, location_of};
 use super::measured::{Point, points_of};
 use super::spread::Source;
 use vramscope_engine::dtype::DType;
@@ -58,8 +58,8 @@ impl Compared {
     fn add(&mut self, (kind, dtype, extents, seconds): &Point<'_>) {
         let (width, reference) = (dtype.width(), reference());
         let known = reference.known.get(&(*kind, *dtype, extents.to_vec())).copied();
-        let (launch, other) = match place_of(kind, *dtype, extents) {
-            Location::Field(class, extents, shared) => {
+        let (launch, other) = match location_of(kind, *dtype, extents) {
+            Location::Field { class, extents, shared } => {
                 let launch = sized(class, *dtype, extents, shared);
                 let found = || reference.kernels.time(&launch).or_else(|| self.own.time(&launch));
                 (launch, known.or_else(found))
@@ -79,8 +79,10 @@ impl Compared {
         };
         let Some(other) = other else { return };
         let ratio = seconds / self.carry.kernel(&launch, other);
-        match place_of(kind, *dtype, extents) {
-            Location::Field(class, extents, _) => self.fields.entry((class, width)).or_default().push(extents, ratio),
+        match location_of(kind, *dtype, extents) {
+            Location::Field { class, extents, .. } => {
+                self.fields.entry((class, width)).or_default().push(extents, ratio)
+            }
             Location::Curve(name, x) => self.curves.entry((name, width)).or_default().push(x, ratio),
         }
     }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::compared::Compared;
 use super::interpolate::{Curve, Field};
-use super::kinds::{Location, curve_of, place_of};
+use super::kinds::{Location, curve_of, location_of};
 use super::rates::Rates;
 use super::spread::Source;
 use vramscope_engine::dtype::DType;
@@ -44,8 +44,8 @@ impl Kernels {
     /// Adds a point: kind of kernel, dtype, extents, and time in seconds.
     pub fn add(&mut self, kind: &str, dtype: DType, extents: &[u64], seconds: f64) {
         let width = dtype.width();
-        match place_of(kind, dtype, extents) {
-            Location::Field(class, extents, shared) => {
+        match location_of(kind, dtype, extents) {
+            Location::Field { class, extents, shared } => {
                 let launch = sized(class, dtype, extents, shared);
                 let factor = seconds / IDEAL.ideal(&launch);
                 let field = self.fields.entry((class, width, aligned(&launch))).or_default();
@@ -61,8 +61,8 @@ impl Kernels {
     /// Seconds of a kernel that a file of measured kernels would name so.
     #[cfg(test)]
     pub(super) fn named(&self, kind: &str, dtype: DType, extents: &[u64]) -> Option<f64> {
-        match place_of(kind, dtype, extents) {
-            Location::Field(class, extents, shared) => self.time(&sized(class, dtype, extents, shared)),
+        match location_of(kind, dtype, extents) {
+            Location::Field { class, extents, shared } => self.time(&sized(class, dtype, extents, shared)),
             Location::Curve(name, x) => self.curves.get(&(name, dtype.width()))?.at(x as f64),
         }
     }

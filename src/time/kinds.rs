@@ -6,17 +6,23 @@ use vramscope_engine::tape::work::{Class, Fused, Launch, Layout};
 
 /// Location of a measured point.
 pub(super) enum Location {
-    /// Among points of several extents, as ratios to an ideal time; the last number is query heads per key head.
-    Field(Class, [u64; 4], u64),
+    /// Among points of several extents, whose times are kept as ratios to an ideal time.
+    Field {
+        class: Class,
+        /// Extents in the order that the class gives.
+        extents: [u64; 4],
+        /// Query heads per key head; 1 for all but attention.
+        shared: u64,
+    },
     /// On the curve with this name, at a number of bytes or elements.
     Curve(String, u64),
 }
 
-/// Location of a point, from its kind and the extents that the recorder wrote.
-pub(super) fn place_of(kind: &str, dtype: DType, extents: &[u64]) -> Location {
+/// Location of a point, from its kind and extents in a file of measured kernels.
+pub(super) fn location_of(kind: &str, dtype: DType, extents: &[u64]) -> Location {
     let d = |i: usize| extents.get(i).copied().unwrap_or(0);
-    if let Some((class, extents, shared)) = field_of(kind, &d) {
-        return Location::Field(class, extents, shared);
+    if let Some(field) = field_of(kind, &d) {
+        return field;
     }
     let width = dtype.width();
     let (name, x) = match kind {
@@ -37,8 +43,13 @@ pub(super) fn place_of(kind: &str, dtype: DType, extents: &[u64]) -> Location {
     Location::Curve(name.to_owned(), x)
 }
 
-/// Kinds with several extents.
-fn field_of(name: &str, d: &dyn Fn(usize) -> u64) -> Option<(Class, [u64; 4], u64)> {
+/// Location of a point of a kind with several extents, which `d` gives by their place; `None` for kinds with a curve.
+fn field_of(name: &str, d: &dyn Fn(usize) -> u64) -> Option<Location> {
+    let field = |class, extents| Location::Field {
+        class,
+        extents,
+        shared: 1,
+    };
     let rows = [d(0), d(1), 0, 0];
     let layout = |suffix: &str| match suffix {
         "tn" => Layout::Tn,
@@ -46,60 +57,65 @@ fn field_of(name: &str, d: &dyn Fn(usize) -> u64) -> Option<(Class, [u64; 4], u6
         _ => Layout::Nt,
     };
     if let Some(suffix) = name.strip_prefix("gemm.") {
-        return Some((Class::Matmul(layout(suffix)), [d(0), d(1), d(2), 1], 1));
+        return Some(field(Class::Matmul(layout(suffix)), [d(0), d(1), d(2), 1]));
     }
     if let Some(suffix) = name.strip_prefix("bmm.") {
-        return Some((Class::Matmul(layout(suffix)), [d(1), d(2), d(3), d(0)], 1));
+        return Some(field(Class::Matmul(layout(suffix)), [d(1), d(2), d(3), d(0)]));
     }
-    let (stem, backward) = match name.strip_suffix("_bw") {
-        Some(stem) => (stem, true),
-        None => (name, false),
-    };
-    let backend = match stem {
-        "cudnn" => Some(SdpaBackend::Cudnn),
-        "flash" => Some(SdpaBackend::Flash),
-        "efficient" => Some(SdpaBackend::Efficient),
-        _ => None,
-    };
-    if let Some(backend) = backend {
-        let fused = Fused {
-            backend,
-            backward,
-            causal: d(5) == 1,
-            masked: d(6) == 1,
-        };
-        let (batch, heads, kv, length, width) = (d(0), d(1), d(2), d(3), d(4));
-        return Some((
-            Class::Attention(fused),
-            [batch * heads, length, length, width],
-            heads / kv.max(1),
-        ));
+    if let Some(attention) = attention_of(name, d) {
+        return Some(attention);
     }
     let patches = |(n, side, patch, width): (u64, u64, u64, u64)| {
         let positions = n * (side / patch.max(1)) * (side / patch.max(1));
         [positions, width, 3 * patch * patch, 0]
     };
     Some(match name {
-        "mean_last" => (Class::ReduceRows, rows, 1),
-        "sum_first" => (Class::ReduceColumns, rows, 1),
-        "layer_norm" => (Class::LayerNorm, rows, 1),
-        "layer_norm_bw" => (Class::LayerNormBackward, rows, 1),
-        "layer_norm_bwx" => (Class::LayerNormInputBackward, rows, 1),
-        "softmax" => (Class::Softmax, rows, 1),
-        "softmax_bw" => (Class::SoftmaxBackward, rows, 1),
-        "log_softmax" => (Class::LogSoftmax, rows, 1),
-        "log_softmax_bw" => (Class::LogSoftmaxBackward, rows, 1),
-        "topk" => (Class::TopK, [d(0), d(1), d(2), 0], 1),
-        "scatter" => (Class::Scatter, [d(0), d(1), d(2), 0], 1),
-        "gather_last" => (Class::GatherLast, [d(0), d(1), d(2), 0], 1),
-        "nll_bw" => (Class::NllBackward, rows, 1),
-        "conv" => (Class::Convolution, patches((d(0), d(1), d(2), d(3))), 1),
-        "conv_bw" => (Class::ConvolutionBackward, patches((d(0), d(1), d(2), d(3))), 1),
+        "mean_last" => field(Class::ReduceRows, rows),
+        "sum_first" => field(Class::ReduceColumns, rows),
+        "layer_norm" => field(Class::LayerNorm, rows),
+        "layer_norm_bw" => field(Class::LayerNormBackward, rows),
+        "layer_norm_bwx" => field(Class::LayerNormInputBackward, rows),
+        "softmax" => field(Class::Softmax, rows),
+        "softmax_bw" => field(Class::SoftmaxBackward, rows),
+        "log_softmax" => field(Class::LogSoftmax, rows),
+        "log_softmax_bw" => field(Class::LogSoftmaxBackward, rows),
+        "topk" => field(Class::TopK, [d(0), d(1), d(2), 0]),
+        "scatter" => field(Class::Scatter, [d(0), d(1), d(2), 0]),
+        "gather_last" => field(Class::GatherLast, [d(0), d(1), d(2), 0]),
+        "nll_bw" => field(Class::NllBackward, rows),
+        "conv" => field(Class::Convolution, patches((d(0), d(1), d(2), d(3)))),
+        "conv_bw" => field(Class::ConvolutionBackward, patches((d(0), d(1), d(2), d(3)))),
         _ => return None,
     })
 }
 
-/// Kinds with one extent: the name of the curve and the position on it.
+/// Location of a point of fused attention; `None` for other kinds.
+fn attention_of(name: &str, d: &dyn Fn(usize) -> u64) -> Option<Location> {
+    let (stem, backward) = match name.strip_suffix("_bw") {
+        Some(stem) => (stem, true),
+        None => (name, false),
+    };
+    let backend = match stem {
+        "cudnn" => SdpaBackend::Cudnn,
+        "flash" => SdpaBackend::Flash,
+        "efficient" => SdpaBackend::Efficient,
+        _ => return None,
+    };
+    let fused = Fused {
+        backend,
+        backward,
+        causal: d(5) == 1,
+        masked: d(6) == 1,
+    };
+    let (batch, heads, kv_heads, length, width) = (d(0), d(1), d(2), d(3), d(4));
+    Some(Location::Field {
+        class: Class::Attention(fused),
+        extents: [batch * heads, length, length, width],
+        shared: heads / kv_heads.max(1),
+    })
+}
+
+/// Curve of a launch, and the position on it; `None` for kinds with several extents.
 pub(super) fn curve_of(launch: &Launch) -> Option<(&'static str, u64)> {
     let elements = launch.written / launch.dtype.width().max(1);
     Some(match launch.class {
@@ -117,7 +133,7 @@ pub(super) fn curve_of(launch: &Launch) -> Option<(&'static str, u64)> {
     })
 }
 
-/// Compute-bound operations have their own curves; the others take the time of their bytes.
+/// Curve of an elementwise launch: compute-bound operations have their own, the others take the time of their bytes.
 fn pointwise(launch: &Launch) -> (&'static str, u64) {
     let width = launch.dtype.width().max(1);
     let elements = launch.read.min(launch.written) / width;
@@ -137,6 +153,7 @@ fn pointwise(launch: &Launch) -> (&'static str, u64) {
         "dropout" => ("dropout", launch.read / width),
         "to dtype" if width == 2 && launch.written == 2 * launch.read => ("widen", elements),
         "zeros" | "ones_like" => ("fill", launch.written),
+        // Each allocation stands for a launch that writes it, but what a kernel takes inside is its own to write.
         name if name.contains("storage") || name.contains("workspace") => ("fill", 0),
         _ => ("vectorised", launch.bytes()),
     }

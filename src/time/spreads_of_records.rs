@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use crate::carry::Carry;
 use crate::kernels::{Kernels, sized};
-use crate::kinds::{Location, place_of};
+use crate::kinds::{Location, location_of};
 use crate::of_record::{Point, named, points};
 use crate::rates::{Rates, flops};
 use crate::spread::{KernelSpread, Spreads};
@@ -56,8 +56,8 @@ fn off(told: f64, measured: f64) -> f64 {
 
 /// Label of the kernels with this name in files of measured kernels.
 fn label(name: &str, dtype: DType, extents: &[u64]) -> Option<&'static str> {
-    let class = match place_of(name, dtype, extents) {
-        Location::Field(class, ..) => class,
+    let class = match location_of(name, dtype, extents) {
+        Location::Field { class, .. } => class,
         Location::Curve(name, _) => match name.as_str() {
             "to_host" | "to_device" => return None,
             "cat" | "gather" | "masked_scatter" => Class::Cat,
@@ -111,8 +111,8 @@ fn pairs(one: &Record, other: &Record) -> Vec<(&'static str, Launch, [f64; 2])> 
         let Some(label) = label(name, dtype, &extents) else {
             continue;
         };
-        let launch = match place_of(name, dtype, &extents) {
-            Location::Field(class, extents, shared) => sized(class, dtype, extents, shared),
+        let launch = match location_of(name, dtype, &extents) {
+            Location::Field { class, extents, shared } => sized(class, dtype, extents, shared),
             Location::Curve(..) => sized(Class::Pointwise, dtype, [0; 4], 1),
         };
         let launch = Launch {

@@ -81,8 +81,8 @@ pub fn seconds(work: &Work, costs: &Costs<'_>, of_update: &Costs<'_>) -> [f64; 3
     [forward, backward, passes.update(work.optimizer(), of_update)]
 }
 
-/// Lead of the GPU's work in seconds, longer than any host takes for an update.
-const BEHIND: f64 = 1e3;
+/// Seconds of queued work that keep the GPU busy for longer than any host takes for an update.
+const GPU_BACKLOG: f64 = 1e3;
 
 /// State after forward and backward, from which any update can continue.
 #[derive(Clone, Default)]
@@ -101,10 +101,10 @@ impl Passes {
         Self { seconds, lines }
     }
 
-    /// State in which the GPU still has more work than the host takes for any update.
-    pub fn behind() -> Self {
+    /// State in which the GPU is behind the host: its queued work lasts longer than the host takes for any update.
+    pub fn with_gpu_backlog() -> Self {
         let mut passes = Self::default();
-        passes.lines.gpu = BEHIND;
+        passes.lines.gpu = GPU_BACKLOG;
         passes
     }
 

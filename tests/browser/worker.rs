@@ -1,4 +1,5 @@
-//! Tests the engine's worker: the newest request is shown, and the page survives a crash of the worker.
+//! Tests what the page asks of the engine's worker: the newest request is answered, work can be stopped, and the page's
+//! entries survive a crash of the worker or of the page itself.
 
 use serde_json::{Value, json};
 use thirtyfour::error::WebDriverResult;
@@ -53,7 +54,7 @@ async fn after_quick_entries_the_last_is_shown_and_no_older_answer_follows_a_new
             |now| now.as_ref() == Some(&expected),
         )
         .await?;
-        // Peaks rise with the batch: of a smaller one after a larger, an older answer came after a newer one.
+        // Peaks rise with the batch: if a smaller peak followed a larger one, an older answer came after a newer one.
         let shown = page.script::<Vec<u64>>("return shown");
         shown.until(|shown| shown.is_sorted_by(|a, b| a < b)).await?;
         Ok(())
@@ -134,7 +135,7 @@ async fn a_crash_of_the_page_offers_a_reload_that_keeps_the_entries() {
 async fn without_workers_the_page_simulates_by_itself() {
     let refusals = [
         "globalThis.Worker = class { constructor() { throw new DOMException('refused', 'SecurityError'); } }",
-        // Blocked by a policy: the worker is created, and an error event reports that it will not start.
+        // As if a policy blocked it: the worker is created, and an error event reports that it does not start.
         "globalThis.Worker = class extends Worker { constructor() { super('data:,nothing', { type: 'module' }); } }",
     ];
     for refusal in refusals {
@@ -191,7 +192,7 @@ async fn long_work_shows_its_progress_and_can_be_stopped() {
         let rows = || page.script::<usize>("return document.querySelectorAll('[data-testid=what-if-row]').length");
         let over = "return document.querySelector('[data-testid=what-if]').dataset.over";
         page.script::<String>(over).named("the end").is("true").await?;
-        // If changes were still tried, their results would arrive by now.
+        // If changes were still tried, their results would have arrived by then.
         tokio::time::sleep(std::time::Duration::from_millis(1500)).await;
         rows().is(0_usize).await?;
         page.text("progress").is("").await?;
@@ -209,7 +210,7 @@ async fn a_newer_entry_interrupts_a_long_simulation() {
         // Takes seconds in a single simulation: a call of attention for each of 98,304 windows.
         let long = "location.hash = '#/?model=Qwen/Qwen2.5-VL-72B-Instruct&batch=48&grid=64x64&seq=2048&attn=eager&precision=amp-bf16'";
         page.run(long).await?;
-        // Longer than a second, in which the page abandons a worker that stays silent.
+        // Longer than the second after which the page abandons a silent worker.
         tokio::time::sleep(std::time::Duration::from_millis(1300)).await;
         let busy = "return document.getElementById('results').ariaBusy";
         // The old result is marked as outdated, and stays.

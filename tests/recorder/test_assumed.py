@@ -1,4 +1,4 @@
-"""What is assumed of floats that nobody knows."""
+"""Values that are assumed where they depend on floats, which the recorder does not know."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ import vramscope  # noqa: E402
 
 
 class Comparisons(unittest.TestCase):
-    """Two unknown tensors differ everywhere; one is equal to itself."""
+    """Two tensors of unknown floats differ everywhere; each is equal to itself."""
 
     def test_unknown_numbers_are_finite(self) -> None:
         """`isfinite` compares a tensor with itself in C++."""
@@ -33,10 +33,10 @@ class Comparisons(unittest.TestCase):
 
 
 class Choices(unittest.TestCase):
-    """Each choice is as frequent as another."""
+    """Among unknown floats each index is chosen equally often."""
 
     def test_sampled_tokens_are_not_the_first_of_the_vocabulary(self) -> None:
-        """Which end a text that is generated."""
+        """Such tokens would end a generated text at once: choices begin in the middle, at 500 of 1,000."""
         with vramscope.recording(os.devnull):
             chances = torch.rand(4, 1000, device="cuda")
             sampled = torch.multinomial(chances, 1).flatten().tolist()

@@ -46,7 +46,7 @@ class Model(nn.Module):
         return F.cross_entropy(logits.view(-1, 10), labels.view(-1))
 
 
-# An operation with an index one too far, then the same with the last that is allowed: what is said of the first.
+# By name: an operation as a function of an index, the first index that is too large for it, and a part of the refusal.
 TOO_FAR: dict[str, tuple[Callable[[int], Any], int, str]] = {
     "embedding": (lambda i: F.embedding(cuda(0, i), floats(5, 2)), 5, "dimension 0 has size 5: 0 to 4"),
     "embedding_bag": (lambda i: F.embedding_bag(cuda([0, i]), floats(5, 2)), 5, "dimension 0 has size 5: 0 to 4"),
@@ -67,7 +67,7 @@ class Indices(unittest.TestCase):
     """The emulated card knows the values of integers."""
 
     def refused(self, work: Callable[[], Any]) -> str:
-        """What a recording that is refused says."""
+        """The message with which recording `work` is refused."""
         with self.assertRaises(RecordingError) as raised:
             recorded(work)
         return str(raised.exception)
@@ -81,7 +81,7 @@ class Indices(unittest.TestCase):
                 self.assertRegex(told, rf"(index|label) {first_outside}\b")
                 recorded(lambda work=work, i=first_outside: work(i - 1))
 
-    def test_negative_ones_count_from_the_end_only_where_kernels_say_so(self) -> None:
+    def test_negative_indices_count_from_the_end_only_where_kernels_allow_them(self) -> None:
         """`x[i]` does, `embedding` and `gather` do not."""
         recorded(lambda: floats(5)[cuda(-5)])
         self.assertIn("index -6", self.refused(lambda: floats(5)[cuda(-6)]))
@@ -103,14 +103,14 @@ class Indices(unittest.TestCase):
         self.assertIn("label 10", self.refused(lambda: step(4, 10)))
 
     def test_the_host_does_not_look_at_the_classes_of_a_one_hot(self) -> None:
-        """The kernel of its scatter does."""
+        """No operation reads them back: the kernel of `scatter_` checks them."""
         found = [
             name for name, _ in ops(recorded(lambda: F.one_hot(torch.zeros(2, 3, dtype=torch.long, device="cuda"), 4)))
         ]
         self.assertEqual(found[1:], ["aten.zeros.default", "aten.unsqueeze.default", "aten.scatter_.value"])
 
     def test_an_index_that_is_assumed_is_not_judged(self) -> None:
-        """What follows from unknown floats may be outside where the real one is not."""
+        """One that depends on unknown floats may be outside where the real one is not."""
 
         def work() -> None:
             chosen = floats(2, 8).argmax(-1)

@@ -33,7 +33,7 @@ const KERNELS: [&str; 4] = [
     "=attention flash fp32 1x16x128x64 forward",
 ];
 
-/// Measures and uploads; `None` if there is neither a GPU nor an emulated one.
+/// Measures and uploads, and returns the record; `None` if there is neither a GPU nor an emulated one.
 fn bench(scratch: &Scratch, server: &Server) -> Option<Value> {
     let record = scratch.path("card.json");
     let mut command = vramscope(scratch.folder());
@@ -59,6 +59,7 @@ fn bench(scratch: &Scratch, server: &Server) -> Option<Value> {
     Some(serde_json::from_str(&text).expect("JSON"))
 }
 
+/// The way of one measurement, with a server that keeps it in this database.
 async fn walk(database: &str) {
     let scratch = Scratch::new();
     let page = built();
@@ -77,15 +78,15 @@ async fn walk(database: &str) {
         assert_eq!(shown.parse().ok(), Some(fastest_product(&measured)));
         let name = measured["device"]["name"].as_str().expect("a name");
         page.text("bench-record").contains(name).await?;
-        chosen(page, &id).await?;
+        choose_card(page, &id).await?;
         assert_eq!(page.errors().await?, Vec::<String>::new());
         Ok(())
     })
     .await;
 }
 
-/// Selects the record as this browser's card; it must persist to the next visit.
-async fn chosen(page: &Page, id: &str) -> WebDriverResult<()> {
+/// Selects the record as this browser's card; the other pages use it, and it is still selected on return.
+async fn choose_card(page: &Page, id: &str) -> WebDriverResult<()> {
     page.click("make-mine").await?;
     page.value("my-card").present().await?;
     let kept = "return JSON.parse(JSON.parse(localStorage.getItem('vramscope.card'))).id";

@@ -69,6 +69,7 @@ pub fn check(block: Block, inputs: &[Input], typed: &str) -> Verdict {
 fn tolerance(block: Block, right: f64, unit: Unit, decimals: usize) -> f64 {
     let own = read_number(text(block.data, "tolerance")).unwrap_or_default();
     let last_digit = unit.size / 10_u64.pow(decimals as u32) as f64;
+    // Half a unit of the last digit, with a margin for floating-point error.
     let rounding = if own > 0.0 {
         last_digit * 0.51 / right.abs()
     } else {
@@ -88,6 +89,7 @@ fn slip<'a>(block: Block<'a>, sheet: &Sheet, typed: &str, unit: Unit) -> Option<
     Some(hint)
 }
 
+/// Message on a wrong answer that is no known slip.
 fn said(book: &Book, judged: Judged) -> String {
     match judged {
         Judged::RightWithUnit(unit) => book.word_with("other_unit", unit),
@@ -98,6 +100,7 @@ fn said(book: &Book, judged: Judged) -> String {
     }
 }
 
+/// Factor between an answer and the right one, as text.
 fn times_off(times: f64) -> String {
     if times > 1000.0 {
         return "> 1000".to_owned();

@@ -1,4 +1,4 @@
-//! What the model of a draft is called: a name of the catalogue, the id that a configuration belongs to, or nothing.
+//! What the model of a draft is called: a name of the catalogue, the hub's id of its configuration, or nothing.
 
 use super::{Draft, Key};
 
@@ -9,12 +9,14 @@ impl Draft {
         (!self.has(Key::Config) || is_id(name)).then_some(name)
     }
 
-    /// Id of the configuration, if it was found for one. A name of the catalogue that is left from before is none.
+    /// The hub's id of the draft's configuration; `None` without a configuration, or if it was pasted. The model that
+    /// was chosen before it is still in the draft then, but is not its id.
     pub fn config_id(&self) -> Option<&str> {
         self.model_name().filter(|_| self.has(Key::Config))
     }
 
-    /// Takes a configuration that no id stands for: that of another one would name it.
+    /// Sets a configuration that has no id, such as one that was pasted. An id of the configuration before is removed,
+    /// since it would name this one.
     pub fn set_config(&mut self, text: impl Into<String>) {
         if is_id(self.get(Key::Model).trim()) {
             self.set(Key::Model, Key::Model.default_text());
@@ -24,8 +26,9 @@ impl Draft {
     }
 }
 
-/// Returns true for the form of an id at a hub, `owner/name` or `owner/name@revision`, that the catalogue does not have:
-/// what stands beside a configuration is its id or the model that was chosen before.
+/// Returns true for a name in the form of a hub's id, `owner/name` or `owner/name@revision`, that is not in the
+/// catalogue. Beside a configuration such a name is the configuration's id; any other is the model that was chosen
+/// before.
 fn is_id(name: &str) -> bool {
     let (id, revision) = name.split_once('@').unwrap_or((name, "main"));
     let is_word = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-');

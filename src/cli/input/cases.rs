@@ -64,7 +64,7 @@ impl Iterator for Cases {
             if let Some(given) = parse(&line) {
                 let index = self.next_index;
                 self.next_index += 1;
-                let case = given.map(|(mut case, states_seq)| {
+                let case = given.map(|Parsed { mut case, states_seq }| {
                     self.names.fill_length(&mut case, states_seq);
                     case
                 });
@@ -74,7 +74,15 @@ impl Iterator for Cases {
     }
 }
 
-fn parse(line: &[u8]) -> Option<Result<(Case, bool), String>> {
+/// A case as its line gives it.
+struct Parsed {
+    case: Case,
+    /// True if it states its length; else it takes its model's default.
+    states_seq: bool,
+}
+
+/// Reads a line: a case, or what is wrong with it; `None` for a line without a case.
+fn parse(line: &[u8]) -> Option<Result<Parsed, String>> {
     let line = line.trim_ascii();
     if line.is_empty() {
         return None;
@@ -83,7 +91,10 @@ fn parse(line: &[u8]) -> Option<Result<(Case, bool), String>> {
         .map_err(|error| format!("not UTF-8: {error}"))
         .and_then(|text| {
             let case = Case::from_json(text).map_err(|error| error.to_string())?;
-            Ok(case.map(|case| (case, states_seq(text))))
+            Ok(case.map(|case| Parsed {
+                case,
+                states_seq: states_seq(text),
+            }))
         });
     case.transpose()
 }

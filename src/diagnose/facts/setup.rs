@@ -14,6 +14,8 @@ static VISION_MODEL: LazyLock<Regex> = LazyLock::new(|| {
     .expect("tested")
 });
 
+/// Returns true for a value that switches a setting on: none at all, as of a flag, or one of these words (`unsloth` is
+/// a form of checkpointing).
 fn is_true(value: &str) -> bool {
     value.is_empty()
         || matches!(
@@ -22,6 +24,7 @@ fn is_true(value: &str) -> bool {
         )
 }
 
+/// Returns true for a value that switches a setting off.
 fn is_false(value: &str) -> bool {
     matches!(
         value.to_ascii_lowercase().as_str(),
@@ -29,7 +32,7 @@ fn is_false(value: &str) -> bool {
     )
 }
 
-/// Adds the facts that settings show.
+/// Adds the facts that settings show; `text` is the index of the text that they stand in.
 pub fn derive(facts: &mut Facts, settings: &[Setting], text: usize) {
     for setting in settings {
         let place = Place {
@@ -182,6 +185,7 @@ fn parallel(key: &str, value: &str, number: Option<u64>, add: &mut impl FnMut(Fa
                 add(Fact::Offload);
             }
         }
+        // `{` begins a section of DeepSpeed's file, whose device is on another line.
         "offload_optimizer" | "offload_param" if !is_false(value) && value != "{" => add(Fact::Offload),
         "fsdp" if !is_false(value) && !value.is_empty() => add(Fact::Fsdp),
         "device_map" if value == "auto" || value.starts_with("balanced") => add(Fact::DeviceMap),
@@ -213,6 +217,7 @@ fn generation(key: &str, value: &str, add: &mut impl FnMut(Fact)) {
             add(Fact::Colocated);
         }
         "vllm_gpu_memory_utilization" => add(Fact::UsesVllm),
+        // vLLM's own arguments, which a server has too.
         "gpu_memory_utilization" | "max_model_len" => add(Fact::Vllm),
         "sleep_level" if value != "0" => add(Fact::Sleeps),
         "vllm_enable_sleep_mode" | "vllm_sleep_enabled" | "enable_sleep_mode" if is_true(value) => add(Fact::Sleeps),
@@ -220,7 +225,7 @@ fn generation(key: &str, value: &str, add: &mut impl FnMut(Fact)) {
     }
 }
 
-/// Keeps the values that phrases name.
+/// Keeps a value for the gaps of phrases, the first that is given for each.
 fn remember(facts: &mut Facts, setting: &Setting, number: Option<u64>) {
     let name = match setting.key.as_str() {
         "model" | "model_name_or_path" | "model_id_or_path" | "model_path" | "base_model" | "model_name"
@@ -256,7 +261,8 @@ fn remember(facts: &mut Facts, setting: &Setting, number: Option<u64>) {
     }
 }
 
-/// Returns true for the name or path of a model, and not for a variable or a key's type.
+/// Returns true for the name or path of a model, and not for what stands in its place in code or in a manual: a
+/// variable, an expression, a placeholder such as `<model>`, the next flag.
 fn is_name(value: &str) -> bool {
     value.len() > 2
         && !value.contains(['$', '{', '(', '<'])

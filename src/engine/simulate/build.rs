@@ -49,16 +49,10 @@ pub(super) fn build(tape: &Tape, model: &Model, setup: &Setup) -> Built {
 /// Makes the model, its adapters, and its averaged copy, with parameters in the order of `params`.
 pub(super) fn build_with(tape: &Tape, model: &Model, setup: &Setup, params: fn(&Builder) -> Vec<Tensor>) -> Built {
     let settings = ModelSettings::of(model, setup);
-    // TRL's trainers load the model from a folder straight onto the GPU, but in one of several processes onto the host,
-    // from where it is moved. Weights in 4 bits are always loaded: bitsandbytes quantises them as they arrive.
-    let is_loaded = match setup.loading {
-        Loading::Usual => setup.trainer.loads_models() || setup.freeze == Freeze::Qlora,
-        Loading::Loaded => true,
-        Loading::Moved => false,
-    };
-    let is_loaded = is_loaded && !tape.is_in_launch();
-    // What is not kept in 4 bits comes in the type of the products; `prepare_model_for_kbit_training` widens it before adapters
-    // are made.
+    let is_loaded = is_loaded(tape, setup);
+    // What is not kept in 4 bits is loaded in the type of matrix products. `prepare_model_for_kbit_training` widens it
+    // to fp32 before adapters are made: parameters are of that type from the start (`set_recast`), but take memory in
+    // it only when the builder recasts them.
     let is_widened = is_loaded && settings.trained.frozen == DType::F32 && tape.recast().is_none();
     let products = settings.trained.nf4.filter(|_| is_widened);
     let trained = products.map_or(settings.trained, |products| Trained {
@@ -72,37 +66,23 @@ pub(super) fn build_with(tape: &Tape, model: &Model, setup: &Setup, params: fn(&
     let builder = Builder::new(tape, trained)
         .by_name(by_name(setup))
         .saving(settings.saved);
-    if is_loaded {
-        tape.pause_follower();
-    }
-    let from = tape.mark();
-    let forward = model.build(&builder);
-    if is_loaded {
-        match settings.trained.nf4 {
-            Some(_) => load_quantised(tape, from, &builder.made()),
-            None => load(tape, from, &builder.made()),
-        }
-        tape.resume_follower();
-    }
+    let forward = match is_loaded {
+        true => build_loaded(tape, model, &builder, settings.trained.nf4.is_some()),
+        false => model.build(&builder),
+    };
     if products.is_some() {
         builder.recast();
         tape.set_recast(None);
     }
-    match settings.adapters.map(|adapters| builder.attach(&adapters)) {
-        None | Some(Attached::Everywhere) => {}
-        Some(Attached::Nowhere) => tape.fail(|| Failure::NoTargets {
-            targets: String::from(setup.lora_targets.clone()),
-            model: model.name.clone(),
-        }),
-        Some(Attached::WithoutRouters) => tape.fail(|| Failure::AdaptedRouter {
-            model: model.name.clone(),
-        }),
+    if let Some(adapters) = &settings.adapters {
+        attach(&builder, adapters, model, setup);
     }
     let ema = settings.ema.then(|| Ema::new(tape, &builder.contents()));
     builder.recast();
     let params = params(&builder);
     let buffers = builder.saved_buffers();
     drop(builder);
+    // The forward holds the parameters that it runs with; of the others `params` has the only handle.
     let unused = params.iter().filter(|param| param.is_only_handle()).cloned();
     let unused = unused.chain(buffers).collect();
     Built {
@@ -113,6 +93,48 @@ pub(super) fn build_with(tape: &Tape, model: &Model, setup: &Setup, params: fn(&
     }
 }
 
+/// Returns true if the model is loaded straight onto the GPU, as TRL's trainers load it from a folder; one of several
+/// processes loads it onto the host, from where it is moved. On one GPU weights in 4 bits are loaded unless the setup
+/// says otherwise: bitsandbytes quantises them as they arrive.
+fn is_loaded(tape: &Tape, setup: &Setup) -> bool {
+    let is_loaded = match setup.loading {
+        Loading::Usual => setup.trainer.loads_models() || setup.freeze == Freeze::Qlora,
+        Loading::Loaded => true,
+        Loading::Moved => false,
+    };
+    is_loaded && !tape.is_in_launch()
+}
+
+/// Makes a model and rewrites the log of its construction into that of its loading. No event is sent to who follows the
+/// tape before it is final.
+fn build_loaded(tape: &Tape, model: &Model, builder: &Builder, is_quantised: bool) -> Box<dyn Forward> {
+    tape.pause_follower();
+    let from = tape.mark();
+    let forward = model.build(builder);
+    if is_quantised {
+        load_quantised(tape, from, &builder.made());
+    } else {
+        load(tape, from, &builder.made());
+    }
+    tape.resume_follower();
+    forward
+}
+
+/// Attaches adapters; the tape fails if the model has no module for them, or if its routers cannot have any.
+fn attach(builder: &Builder, adapters: &Adapters, model: &Model, setup: &Setup) {
+    let tape = builder.tape();
+    match builder.attach(adapters) {
+        Attached::Everywhere => {}
+        Attached::Nowhere => tape.fail(|| Failure::NoTargets {
+            targets: String::from(setup.lora_targets.clone()),
+            model: model.name.clone(),
+        }),
+        Attached::WithoutRouters => tape.fail(|| Failure::AdaptedRouter {
+            model: model.name.clone(),
+        }),
+    }
+}
+
 /// Number of the model's own parameters, tied ones once, as a checkpoint states them.
 pub fn parameters(model: &Model) -> u64 {
     let tape = Tape::new(Gpu::default());
@@ -120,16 +142,16 @@ pub fn parameters(model: &Model) -> u64 {
     built.params.iter().map(elements).sum()
 }
 
-/// Parameters of a model whose linear layers bitsandbytes keeps in 4 bits, by number.
+/// Numbers of parameters of a model whose linear layers bitsandbytes keeps in 4 bits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct In4Bits {
-    /// In 4 bits.
+    /// Those in 4 bits.
     pub packed: u64,
-    /// Of the largest linear layer in 4 bits.
+    /// Those of the largest linear layer in 4 bits.
     pub largest: u64,
     /// All others.
     pub others: u64,
-    /// Of one dimension.
+    /// Those of all others that are vectors, as norms and biases are.
     pub vectors: u64,
 }
 

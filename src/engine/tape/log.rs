@@ -27,7 +27,7 @@ impl Event {
         Self(id << 1 | 1)
     }
 
-    /// Returns the event for another storage.
+    /// Returns the same event, but of another storage.
     pub const fn renamed(self, id: StorageId) -> Self {
         Self(id << 1 | self.0 & 1)
     }
@@ -62,7 +62,8 @@ pub struct Allocation {
     pub why: Why,
 }
 
-/// Name of a storage that stands for those of many tensors.
+/// Name of a storage that stands for those of many tensors: of the segments of a sequence that attention treats apart
+/// (`ops/segments`), not of segments of the allocator.
 pub(super) const LUMP: &str = "segments";
 
 impl Allocation {
@@ -85,7 +86,7 @@ pub struct Scope {
     pub component: Component,
 }
 
-/// Number of storages in a large run; few have more.
+/// Number of storages for which a log has room at first: those of a large run.
 pub const ROOM: usize = 1 << 17;
 
 /// Length of a long module path in bytes; few are longer.
@@ -106,6 +107,7 @@ pub struct Log {
 #[derive(Debug, Clone, Copy)]
 pub(super) struct LogMark {
     events: usize,
+    /// Numbers of storages and of their descriptions.
     allocations: [usize; 2],
     scopes: usize,
 }
@@ -133,7 +135,7 @@ impl Log {
         self.scopes.truncate(mark.scopes);
     }
 
-    /// Adds an allocation.
+    /// Adds an allocation, and returns its storage.
     pub(super) fn born(&mut self, allocation: Allocation) -> StorageId {
         let id = self.allocations.push(allocation);
         self.events.push(Event::alloc(id));

@@ -203,7 +203,7 @@ impl<'a> Recorder<'a> {
             peak: update.peak,
             paged: update.paged,
             time: self.of_update(parallel).map(|costs| {
-                [Passes::default(), Passes::behind()].map(|mut passes| passes.update(&update.work, &costs))
+                [Passes::default(), Passes::with_gpu_backlog()].map(|mut passes| passes.update(&update.work, &costs))
             }),
             work: update.work.into(),
             trained: update.trained,

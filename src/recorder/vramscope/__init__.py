@@ -32,7 +32,8 @@ def __getattr__(name: str) -> Any:
     import importlib
 
     if name == "record":
-        # A package that can be called, so that it stays what it is once it is imported.
+        # Any import of the package `vramscope.record` sets this attribute to the package, so the name gives it before
+        # that, too. The package can be called, as the function `vramscope.runs.record`.
         return importlib.import_module("vramscope.record")
     if name not in _HOMES:
         raise AttributeError(f"module 'vramscope' has no attribute {name!r}")

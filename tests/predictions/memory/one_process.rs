@@ -1,5 +1,5 @@
-//! Simulates runs that were measured one after another in a single process, where each run finds cached memory that the
-//! cuBLAS workspaces of the run before kept from being freed.
+//! Simulates runs that were measured one after another in a single process, where each run finds cached memory that
+//! could not be freed because the cuBLAS workspaces of the run before lay in it.
 //!
 //! `measure.py` empties the cache, then frees the workspaces, and continues with the next case. With this history the
 //! reserved bytes are exact in most rows, for one order of addresses or another. The remaining error of a prediction
@@ -53,7 +53,7 @@ fn reserved_bytes_of_cases_that_were_held_out_are_those_of_their_process() {
 }
 
 fn hold(expected: &Expected) {
-    let mut fresh = Process::new(DriverAddresses::default(), expected.timed);
+    let mut by_driver = Process::new(DriverAddresses::default(), expected.timed);
     let mut ascending = Process::new(AscendingAddresses::default(), expected.timed);
     let (mut exact, mut under) = (0, Vec::new());
     for row in Row::read_all(expected.file) {
@@ -62,7 +62,7 @@ fn hold(expected: &Expected) {
         };
         let run = record(&Model::from_case(&row.case).unwrap(), &row.case.setup, Gpu::H200);
         let measured = fields["reserved_peak"].as_u64().unwrap();
-        let reserved = [fresh.train(&run), ascending.train(&run)];
+        let reserved = [by_driver.train(&run), ascending.train(&run)];
         let is_exact = reserved.contains(&measured);
         exact += usize::from(is_exact);
         assert!(
@@ -137,9 +137,9 @@ impl<S: SegmentSource> Process<S> {
         }
     }
 
-    /// Frees the storages for which `of` is true, in the order of their allocation.
-    fn free(&mut self, of: impl Fn(&StorageId) -> bool) {
-        let mut ids: Vec<StorageId> = self.live.keys().copied().filter(of).collect();
+    /// Frees the storages for which `is_freed` is true, in the order of their allocation.
+    fn free(&mut self, is_freed: impl Fn(&StorageId) -> bool) {
+        let mut ids: Vec<StorageId> = self.live.keys().copied().filter(is_freed).collect();
         ids.sort_unstable();
         for block in ids.iter().filter_map(|id| self.live.remove(id)).flatten() {
             self.allocator.free(block);

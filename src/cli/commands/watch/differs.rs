@@ -105,7 +105,7 @@ fn slower(compared: &[Compared], has_record: bool) -> Option<String> {
         .skip(1)
         .filter_map(|c| Some((c.step.ms, c.predicted?.time?)));
     let mut ratios: Vec<(f64, Bound)> = timed
-        .map(|(ms, (predicted, bound))| (ms / predicted.max(1e-9), bound))
+        .map(|(ms, predicted)| (ms / predicted.ms.max(1e-9), predicted.bound))
         .collect();
     ratios.sort_by(|a, b| a.0.total_cmp(&b.0));
     let &(ratio, bound) = ratios.get(ratios.len() / 2)?;

@@ -207,7 +207,7 @@ fn answer(comparison: &Comparison) -> impl Serialize + use<> {
                 "seq": step.shape.seq,
                 "measured": {"peak": step.peak, "reserved": step.reserved, "end": step.end, "ms": step.ms},
                 "predicted": predicted.map(|p| json!({
-                    "peak": p.peak, "reserved": p.reserved, "end": p.end, "ms": p.time.map(|(ms, _)| ms),
+                    "peak": p.peak, "reserved": p.reserved, "end": p.end, "ms": p.time.map(|time| time.ms),
                 })),
             })
         })

@@ -19,8 +19,17 @@ pub struct Predicted {
     pub reserved: u64,
     /// Allocated bytes at the end of the step.
     pub end: u64,
-    /// Milliseconds of the whole step, and the side that decides them; `None` for a card whose rates are not known.
-    pub time: Option<(f64, Bound)>,
+    /// Time of the step; `None` for a card whose rates are not known.
+    pub time: Option<PredictedTime>,
+}
+
+/// Predicted time of a step.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct PredictedTime {
+    /// Milliseconds of the whole step.
+    pub ms: f64,
+    /// The side that limits it.
+    pub bound: Bound,
 }
 
 /// Makes predictions, and keeps them.
@@ -79,7 +88,10 @@ impl Predictions {
             None => predict(&model, setup, None, self.gpu).map(|report| (report, None)),
             Some(clock) => predict_timed(&model, (setup, None), (clock, self.gpu), |run| {
                 let time = run.time(&clock.costs());
-                Some((time.interval() * 1e3, run.counted(&time).bound()))
+                Some(PredictedTime {
+                    ms: time.interval() * 1e3,
+                    bound: run.counted(&time).bound(),
+                })
             }),
         }
         .map_err(|failure| failure.to_string())?;

@@ -9,7 +9,7 @@ use super::wrap::wrap;
 use crate::commands::watch::{Compared, Comparison};
 use crate::output::list::{self, Edge};
 
-/// Steps that are listed, the newest.
+/// Number of steps that are listed, the newest.
 const LISTED: usize = 8;
 /// Cells of a bar.
 const CELLS: usize = 24;
@@ -28,8 +28,8 @@ pub fn render(comparison: &Comparison, width: usize) -> String {
     if comparison.differs.is_empty() && comparison.compared.iter().any(|c| c.predicted.is_some()) {
         out += "As predicted.\n";
     }
-    for line in comparison.sources.iter().flatten() {
-        out += &wrap(&format!("time: {line}"), width)
+    for source in comparison.sources.iter().flatten() {
+        out += &wrap(&format!("time: {source}"), width)
             .iter()
             .map(|l| format!("{QUIET}{l}{QUIET:#}\n"))
             .collect::<String>();
@@ -113,9 +113,10 @@ fn table(comparison: &Comparison) -> String {
 fn cells(Compared { step, predicted }: &Compared) -> [String; 8] {
     let side = |n: Option<u64>| n.map_or_else(|| "?".to_owned(), |n| n.to_string());
     let shape = format!("{} × {}", side(step.shape.batch), side(step.shape.seq));
+    // The first step, which makes optimizer states, is not predicted.
     let absent = || if step.step == 1 { "first" } else { "-" }.to_owned();
     let bytes = predicted.map_or_else(absent, |p| Bytes::new(p.peak).to_string());
-    let ms = predicted.and_then(|p| p.time).map(|(ms, _)| ms);
+    let ms = predicted.and_then(|p| p.time).map(|time| time.ms);
     [
         step.step.to_string(),
         shape,

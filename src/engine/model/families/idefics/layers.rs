@@ -21,13 +21,13 @@ pub struct ImageContext {
     pub mask: Mask,
     /// Marks of the tokens that see an image, [batch, seq].
     pub gate: Tensor,
-    /// Passed to every block, so a checkpointed block keeps it.
+    /// Read by no block, but passed to each, so that a checkpointed block keeps it.
     pub _text_mask: Option<Mask>,
 }
 
 /// `IdeficsDecoderLayer`.
 pub struct Layer {
-    self_attn: SelfAttention,
+    self_attn: IdeficsAttention,
     mlp: GatedMlp,
     input_layernorm: T5LayerNorm,
     post_attention_layernorm: T5LayerNorm,
@@ -38,7 +38,7 @@ pub struct Layer {
 pub struct CrossLayer {
     alpha_cross_attn: Tensor,
     alpha_dense: Tensor,
-    cross_attn: SelfAttention,
+    cross_attn: IdeficsAttention,
     mlp: GatedMlp,
     input_layernorm: T5LayerNorm,
     post_attention_layernorm: T5LayerNorm,
@@ -46,7 +46,7 @@ pub struct CrossLayer {
 }
 
 /// `IdeficsAttention`: of text to itself, or to images (`is_cross_attention`).
-struct SelfAttention {
+struct IdeficsAttention {
     module: Module,
     q_proj: Linear,
     k_proj: Linear,
@@ -78,7 +78,7 @@ struct GatedMlp {
 impl Layer {
     pub fn new(b: &Builder, c: &IdeficsConfig) -> Self {
         let t = b.tape();
-        let self_attn = t.scope("self_attn", || SelfAttention::new(b, c, c.hidden, false));
+        let self_attn = t.scope("self_attn", || IdeficsAttention::new(b, c, c.hidden, false));
         let mlp = t.scope("mlp", || GatedMlp::new(b, c));
         Self {
             self_attn,
@@ -109,7 +109,7 @@ impl CrossLayer {
     pub fn new(b: &Builder, c: &IdeficsConfig) -> Self {
         let t = b.tape();
         let cross_attn = t.scope("cross_attn", || {
-            SelfAttention::new(b, c, c.vision.hidden, c.qk_layer_norms)
+            IdeficsAttention::new(b, c, c.vision.hidden, c.qk_layer_norms)
         });
         let mlp = t.scope("mlp", || GatedMlp::new(b, c));
         let input_layernorm = T5LayerNorm::new(b, "input_layernorm", c.hidden);
@@ -149,7 +149,7 @@ impl CrossLayer {
     }
 }
 
-impl SelfAttention {
+impl IdeficsAttention {
     /// Makes an attention whose keys and values come from states of width `source`.
     fn new(b: &Builder, c: &IdeficsConfig, source: u64, has_norms: bool) -> Self {
         let head_dim = c.hidden / c.heads;

@@ -10,14 +10,15 @@ use crate::tape::{Mask, Module, Tape, Tensor};
 pub(crate) struct BlockContext {
     pub attn: Attention,
     pub mask: Option<Mask>,
-    /// Mask of what an encoder made.
+    /// Mask of cross attention, over the positions of the encoder's output.
     pub mask_across: Option<Mask>,
     pub cache: Option<KvCache>,
-    /// Passed to every block where the family does so: a checkpointed block keeps it.
+    /// Read by no block. Some families pass it to each, so that a checkpointed block keeps it.
     pub _position_ids: Option<Tensor>,
 }
 
-pub(super) struct SelfAttention {
+/// `BartAttention`: of positions to themselves ([`Self::call`]), or to an encoder's output ([`Self::call_across`]).
+pub(super) struct BartAttention {
     module: Module,
     k_proj: Linear,
     v_proj: Linear,
@@ -28,9 +29,10 @@ pub(super) struct SelfAttention {
     dropout: f64,
 }
 
-impl SelfAttention {
+impl BartAttention {
     pub fn new(b: &Builder, c: &BlockConfig) -> Self {
         let form = c.attention;
+        // `WhisperAttention`'s keys have no bias.
         let bias_of_keys = c.bias && form != AttentionForm::Contiguous;
         Self {
             module: b.module(),
@@ -44,7 +46,7 @@ impl SelfAttention {
         }
     }
 
-    /// Output [batch, seq, hidden], and the weights where the block is given them.
+    /// Self-attention: output [batch, seq, hidden], and the weights where PyTorch's module returns them.
     pub fn call(&self, t: &Tape, shared: &BlockContext, x: Tensor) -> (Tensor, Option<Tensor>) {
         self.module.call(t, move || {
             let [batch, seq, hidden] = [x.size(0), x.size(1), x.size(2)];
@@ -52,6 +54,7 @@ impl SelfAttention {
             if self.form != AttentionForm::Interface {
                 unsplit = t.scale(&unsplit);
             }
+            // Each form makes its tensors in the order of its PyTorch module.
             let (mut q, mut k, mut v);
             match self.form {
                 AttentionForm::Contiguous => {
@@ -94,7 +97,8 @@ impl SelfAttention {
         })
     }
 
-    /// The same for queries of `x` and keys and values of what an encoder made, [batch, positions, hidden].
+    /// Cross attention: queries of `x`, and keys and values of `context`, an encoder's output [batch, positions,
+    /// hidden]. The models that run it have the form [`AttentionForm::Interface`].
     pub fn call_across(
         &self,
         t: &Tape,
@@ -131,7 +135,8 @@ impl SelfAttention {
         t.transpose(&t.view(&x, [batch, seq, self.heads, hidden / self.heads]), 1, 2)
     }
 
-    /// Attention of queries, keys and values [batch × heads, seq, width], and the output projection.
+    /// Attention without transformers' interface, of queries, keys and values [batch × heads, seq, width], and the
+    /// output projection.
     fn written_out(&self, t: &Tape, shared: &BlockContext, [q, k, v]: [&Tensor; 3]) -> (Tensor, Option<Tensor>) {
         let [all, seq, keys, width] = [q.size(0), q.size(1), k.size(1), q.size(2)];
         let batch = all / self.heads;

@@ -1,6 +1,6 @@
 //! A block of the decoders: attention and an MLP, with a layer norm before or after each.
 
-use super::attention::{BlockContext, SelfAttention};
+use super::attention::{BartAttention, BlockContext};
 use crate::model::config::Activation;
 use crate::nn::{self, Builder, LayerNorm, Linear};
 use crate::tape::{Tape, Tensor};
@@ -53,10 +53,10 @@ pub(crate) enum AttentionForm {
 pub(crate) struct Layer {
     norm_before: bool,
     nests_activation: bool,
-    self_attn: SelfAttention,
+    self_attn: BartAttention,
     self_attn_layer_norm: LayerNorm,
     /// Attention to what an encoder made, and its norm.
-    across: Option<(SelfAttention, LayerNorm)>,
+    across: Option<(BartAttention, LayerNorm)>,
     fc1: Linear,
     fc2: Linear,
     final_layer_norm: LayerNorm,
@@ -69,10 +69,10 @@ impl Layer {
     /// Makes a block.
     pub fn new(b: &Builder, c: &BlockConfig) -> Self {
         let t = b.tape();
-        let self_attn = t.scope("self_attn", || SelfAttention::new(b, c));
+        let self_attn = t.scope("self_attn", || BartAttention::new(b, c));
         let self_attn_layer_norm = LayerNorm::new(b, "self_attn_layer_norm", c.hidden);
         let across = c.has_cross_attention.then(|| {
-            let attention = t.scope("encoder_attn", || SelfAttention::new(b, c));
+            let attention = t.scope("encoder_attn", || BartAttention::new(b, c));
             (attention, LayerNorm::new(b, "encoder_attn_layer_norm", c.hidden))
         });
         Self {

@@ -5,7 +5,7 @@ use smallvec::smallvec;
 use super::super::super::core::Tape;
 use super::super::super::dims;
 use super::super::super::tensor::Tensor;
-use super::{Extents, SdpaBackend, SdpaInputs};
+use super::{Extents, Pass, SdpaBackend, SdpaInputs};
 use crate::dtype::DType;
 
 impl Tape {
@@ -35,7 +35,7 @@ impl Tape {
             });
             (seed, offset, out, lse)
         });
-        self.attended(mark, SdpaBackend::Cudnn, (q, k), bias.is_some(), false);
+        self.attended(mark, SdpaBackend::Cudnn, (q, k), bias.is_some(), Pass::Forward);
         rec.save(self, &out);
         for t in [&lse, &Some(seed), &Some(offset)].into_iter().flatten() {
             rec.save(self, t);
@@ -52,7 +52,7 @@ impl Tape {
                 let dv = like(v, "attention backward, values");
                 (mark, dq, dk, dv)
             });
-            t.attended(mark, SdpaBackend::Cudnn, (q, k), masked, true);
+            t.attended(mark, SdpaBackend::Cudnn, (q, k), masked, Pass::Backward);
             smallvec![bw.want(0, || dq), bw.want(1, || dk), bw.want(2, || dv)]
         })
     }

@@ -5,7 +5,7 @@ use smallvec::smallvec;
 use super::super::super::autograd::Grads;
 use super::super::super::core::Tape;
 use super::super::super::tensor::Tensor;
-use super::{Extents, SdpaBackend, SdpaInputs};
+use super::{Extents, Pass, SdpaBackend, SdpaInputs};
 use crate::dtype::DType;
 
 impl Tape {
@@ -30,7 +30,7 @@ impl Tape {
             (bshd, lse)
         });
         let masked = bias.is_some();
-        self.attended(mark, SdpaBackend::Efficient, (q, k), masked, false);
+        self.attended(mark, SdpaBackend::Efficient, (q, k), masked, Pass::Forward);
         let out = self.transpose(&bshd, 1, 2);
         drop(bshd);
         rec.save(self, &out);
@@ -51,7 +51,7 @@ impl Tape {
                 let dv = bshd(v, "attention backward, values");
                 (mark, dq, dk, dv, bias.map(|bias| t.gradient_of_bias(bias)))
             });
-            t.attended(mark, SdpaBackend::Efficient, (q, k), masked, true);
+            t.attended(mark, SdpaBackend::Efficient, (q, k), masked, Pass::Backward);
             let mut grads: Grads = smallvec![bw.want(0, || dq), bw.want(1, || dk), bw.want(2, || dv)];
             grads.extend(trains_bias.then_some(dbias));
             grads

@@ -7,13 +7,17 @@ use super::super::super::dims;
 use super::super::super::failure::Failure;
 use super::super::super::gpu::Gpu;
 use super::super::super::tensor::Tensor;
-use super::{SdpaBackend, SdpaInputs};
+use super::{Pass, SdpaBackend, SdpaInputs};
 use crate::dtype::DType;
 
-/// Sequences are padded to a multiple of this many rows in the buffers that backward sums.
+/// Sequences are padded to a multiple of this many rows in the buffers in which backward sums.
 const ROWS: u64 = 128;
 
-/// Caller of the kernels, which decides their arguments; PyTorch keeps one number more for the random number generator.
+/// The kernels take no mask.
+const MASKED: bool = false;
+
+/// Caller of the kernels, which decides their arguments. PyTorch keeps one tensor more for the random number generator,
+/// which it does not use.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Caller {
     /// `_scaled_dot_product_flash_attention`.
@@ -91,7 +95,7 @@ impl Tape {
             }
         }
         drop(partial);
-        self.attended(mark, SdpaBackend::Flash, (q, k), false, false);
+        self.attended(mark, SdpaBackend::Flash, (q, k), MASKED, Pass::Forward);
         rec.save(self, &out);
         for t in &state {
             rec.save(self, t);
@@ -107,14 +111,14 @@ impl Tape {
                 let dv = like(v, "attention backward, values");
                 (mark, dq, dk, dv)
             });
-            t.attended(mark, SdpaBackend::Flash, (q, k), false, true);
+            t.attended(mark, SdpaBackend::Flash, (q, k), MASKED, Pass::Backward);
             smallvec![bw.want(0, || dq), bw.want(1, || dk), bw.want(2, || dv)]
         })
     }
 }
 
 impl Tape {
-    /// Outputs of parts of the keys, if forward splits the keys.
+    /// Logsumexp and output of each part of the keys, if forward splits the keys.
     pub(crate) fn flash_partials(&self, caller: Caller, [q, k]: [&Tensor; 2], dropout: f64) -> Option<[Tensor; 2]> {
         let [b, h, s] = [q.size(0), q.size(1), q.size(2)];
         let may_split = dropout == 0.0 && !matches!(caller, Caller::PackageOfSegments(_));
@@ -130,7 +134,7 @@ impl Tape {
         })
     }
 
-    /// Runs `make`, which makes the gradients of a backward; beside them it needs sums, the gradients of keys and
+    /// Runs `make`, which makes the gradients of a backward. Backward also allocates sums, the gradients of keys and
     /// values by query head if heads share these, and in PyTorch contiguous copies.
     pub(crate) fn in_flash_backward<R>(
         &self,

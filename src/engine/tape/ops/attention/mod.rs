@@ -42,6 +42,13 @@ pub struct SdpaInputs<'a> {
     pub enable_gqa: bool,
 }
 
+/// Direction of a kernel of fused attention.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Pass {
+    Forward,
+    Backward,
+}
+
 /// Extents of an attention.
 struct Extents {
     pub batch: u64,
@@ -169,8 +176,8 @@ impl Tape {
         }
     }
 
-    /// Records that one kernel of fused attention made all allocations since `mark`.
-    fn attended(&self, mark: usize, backend: SdpaBackend, call: (&Tensor, &Tensor), masked: bool, backward: bool) {
+    /// Records that one kernel of fused attention of these queries and keys made all allocations since `mark`.
+    fn attended(&self, mark: usize, backend: SdpaBackend, call: (&Tensor, &Tensor), masked: bool, pass: Pass) {
         if !self.works() {
             return;
         }
@@ -178,12 +185,15 @@ impl Tape {
         let e = Extents::of(q, k);
         let fused = Fused {
             backend,
-            backward,
+            backward: pass == Pass::Backward,
             causal: !masked && self.component_now() == Component::LanguageModel && e.queries > 1,
             masked,
         };
         let io = bytes_of(q) + bytes_of(k);
-        let name = if backward { "attention backward" } else { "attention" };
+        let name = match pass {
+            Pass::Forward => "attention",
+            Pass::Backward => "attention backward",
+        };
         let launch = self.kernel(name, Class::Attention(fused), e.dtype, [2 * io, io]);
         let launch = Launch {
             extents: [e.batch * e.heads, e.queries, e.keys, e.width],
