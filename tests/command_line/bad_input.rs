@@ -151,7 +151,7 @@ fn a_setup_that_trains_nothing_is_refused() {
         &["estimate", "gpt2", "--freeze", "lora"],
         &["freeze", "gpt2", "linear layers", "none"],
     );
-    refused(&["estimate", "llava-1.5-7b", "--images", "0"], &["images", "between 1"]);
+    refused(&["estimate", "smolvlm-256m", "--images", "0"], &["images", "between 1"]);
 }
 
 #[test]

@@ -226,6 +226,10 @@ fn fails(i18n: Words, message: String, failure: Failure) -> String {
             let patches = patches.to_string();
             t_string!(i18n, refusal.no_queries, message, patches)
         }
+        Failure::NoRow { token, rows } => {
+            let [token, rows] = [token, rows].map(|n| n.to_string());
+            t_string!(i18n, refusal.no_row, message, token, rows)
+        }
         Failure::ScalarParameter { parameter } => t_string!(i18n, refusal.scalar_parameter, message, parameter),
         Failure::UnusedParameter { parameter } => t_string!(i18n, refusal.unused_parameter, message, parameter),
         Failure::BackwardTwice { module } => t_string!(i18n, refusal.backward_twice, message, module),

@@ -94,6 +94,18 @@ pub enum Failure {
         /// Patches of an image.
         patches: u64,
     },
+    /// A token that is looked up has no row in the embedding.
+    #[error(
+        "the configuration does not run: `image_token_id` is {token}, of which the embedding of {rows} tokens has no row; \
+         transformers 5.17 looks it up and stops with \"index out of range in self\", on a GPU with \"device-side assert \
+         triggered\"; correct it, or `text_config.vocab_size`"
+    )]
+    NoRow {
+        /// Id of the token.
+        token: u64,
+        /// Rows of the embedding.
+        rows: u64,
+    },
     /// The output of frozen embeddings, which was made a leaf that requires gradients, is changed in place.
     #[error(
         "{model} does not run with frozen embeddings and checkpointed blocks: `enable_input_require_grads` makes the \

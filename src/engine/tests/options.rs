@@ -209,6 +209,12 @@ fn keys_and_values_are_kept_in_training_where_asked() {
 }
 
 #[test]
+fn an_image_token_without_a_row_in_the_embedding_is_refused() {
+    let outside = LLAVA.replace("\"image_token_index\":999", "\"image_token_index\":1000");
+    assert!(try_run(&outside, r#""optim":"sgd""#).is_err_and(|e| e.contains("index out of range in self")));
+}
+
+#[test]
 fn images_of_different_sizes_take_what_their_sizes_need() {
     let next = LLAVA.replace("\"llava\"", "\"llava_next\"").replace(
         "\"image_token_index\":999",

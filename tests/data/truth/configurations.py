@@ -140,7 +140,7 @@ IMAGES = {"llava": llava, "llava_next": llava_next, **{t: (lambda t=t: qwen_vl(t
 OTHERS = {"clip": clip, "siglip": siglip, "vit": vit, "videomae": videomae}
 
 # Families whose steps without images are simulated.
-ALONE = ["qwen2_vl", "qwen2_5_vl", "qwen3_vl", "qwen3_5", "cosmos3_omni", "gemma3", "shieldgemma2"]
+ALONE = ["llava", "llava_next", "qwen2_vl", "qwen2_5_vl", "qwen3_vl", "qwen3_5", "cosmos3_omni", "gemma3", "shieldgemma2"]
 
 # Families left out: heads that TRL's does not replace, and decoders of translation models, which nobody tunes so.
 NOT_TRL = ["bart", "plbart", "mbart", "pegasus", "marian", "blenderbot", "blenderbot-small", "bigbird_pegasus", "mvp", "trocr", "whisper", "bert", "roberta", "camembert", "xlm-roberta", "data2vec-text",
@@ -353,7 +353,8 @@ def maker(line):
         for part in (cfg, getattr(cfg, "text_config", None)):
             if part is not None: part.use_cache = False
         cls = dict(clip=transformers.CLIPModel, siglip=transformers.SiglipModel, vit=transformers.ViTForImageClassification, videomae=transformers.VideoMAEForVideoClassification, mistral4=getattr(transformers, "Mistral4ForCausalLM", None)).get(t)  # Mistral 4 has no AutoModelForCausalLM
-        auto = transformers.AutoModelForCausalLM if t in TEXT else transformers.AutoModelForImageTextToText
+        is_text = given.get("kind", "lm" if t in TEXT else "itt") == "lm"  # some are of both kinds
+        auto = transformers.AutoModelForCausalLM if is_text else transformers.AutoModelForImageTextToText
         B, S, n, im = c["batch"], c["seq"], given.get("n", 1), given.get("image")
         pixels = lambda *shape: torch.randn(*shape, device="cuda", generator=g)
         full = lambda *shape: torch.ones(*shape, dtype=torch.long, device="cuda")
@@ -368,8 +369,8 @@ def maker(line):
             if t in ("clip", "siglip"):
                 x = measure.ids(B, S, given["vocab"], g)
                 return dict(input_ids=x, pixel_values=pixels(B, 3, im, im), return_loss=True, **(dict(attention_mask=torch.ones_like(x)) if t == "clip" else {}))
-            if t in TEXT: return text(config["vocab_size"])[1]
-            x, o = text(31000, given.get("token", 32000), 0 if t in ("paligemma", "blip-2") else 1)
+            if t in TEXT: return text(given.get("vocab", config.get("vocab_size")))[1]
+            x, o = text(min(31000, given.get("vocab", 31000)), given.get("token", 32000), 0 if t in ("paligemma", "blip-2") else 1)
             if n == 0: return dict(o, token_type_ids=torch.zeros_like(x)) if t in ("gemma3", "shieldgemma2") else o  # text alone
             if t in MORE: return dict(o, **MORE[t](config, given, c, x, pixels))
             if t.startswith("qwen") or t == "cosmos3_omni":

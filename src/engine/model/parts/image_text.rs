@@ -2,7 +2,7 @@
 //! tokens, the language model, and its head.
 
 use super::delta_decoder::DeltaDecoder;
-use super::image_tokens::placeholder_mask;
+use super::image_tokens::{look_up, placeholder_mask};
 use super::lfm2_decoder::Lfm2Decoder;
 use super::mixed_layers::MixedDecoder;
 use crate::dtype::DType;
@@ -60,6 +60,8 @@ pub struct ImageText<T> {
     language_model: T,
     lm_head: Option<Linear>,
     form: Logits,
+    /// Image token that the embedding is asked for, and the rows of the embedding.
+    looked_up: Option<[u64; 2]>,
 }
 
 /// Features of a batch's images, in the order of their tokens.
@@ -101,6 +103,17 @@ pub struct Placed {
     pub shown: Option<Tensor>,
 }
 
+impl Placed {
+    /// Embeddings of samples without images.
+    fn of_text(embeds: Tensor) -> Self {
+        Self {
+            embeds,
+            held: Vec::new(),
+            shown: None,
+        }
+    }
+}
+
 /// Function that makes the mask of the image tokens, and another mask that the forward holds, if there is one.
 pub type PlaceholderMask = fn(&Tape, &Tensor) -> (Tensor, Option<Tensor>);
 
@@ -123,6 +136,7 @@ impl<T: Text> ImageText<T> {
             language_model,
             lm_head,
             form: Logits::AsTheyAre,
+            looked_up: None,
         }
     }
 
@@ -142,12 +156,21 @@ impl<T: LanguageModel> ImageText<T> {
             language_model,
             lm_head,
             form: Logits::AsTheyAre,
+            looked_up: None,
         }
     }
 
     /// Gives the logits another form.
     pub fn forming(self, form: Logits) -> Self {
         Self { form, ..self }
+    }
+
+    /// Says which token stands for images in the ids that are looked up in an embedding of `rows`.
+    pub fn looking_up(self, token: u64, rows: u64) -> Self {
+        Self {
+            looked_up: Some([token, rows]),
+            ..self
+        }
     }
 
     /// Runs a batch to the loss; `features` makes the features of its images from their pixels.
@@ -164,10 +187,10 @@ impl<T: LanguageModel> ImageText<T> {
         batch: &Batch,
         features: impl FnOnce(&Tensor) -> Features,
     ) -> Output {
-        let Some(pixels) = &batch.pixels else {
-            unreachable!("a batch has pixels")
-        };
         self.loss_around(t, run, batch, |ids, embeds| {
+            let Some(pixels) = &batch.pixels else {
+                return Placed::of_text(embeds);
+            };
             let mask = t.component("model", Component::Connector, || {
                 t.unsqueeze(&t.compute(ids, DType::Bool, "image token mask"), 2)
             });
@@ -184,10 +207,10 @@ impl<T: LanguageModel> ImageText<T> {
         mask: PlaceholderMask,
         features: impl FnOnce(&Tensor) -> Features,
     ) -> Output {
-        let Some(pixels) = &batch.pixels else {
-            unreachable!("a batch has pixels")
-        };
         self.loss_around(t, run, batch, |ids, embeds| {
+            let Some(pixels) = &batch.pixels else {
+                return Placed::of_text(embeds);
+            };
             let features = features(pixels);
             placed(t, &embeds, features, || mask(t, ids))
         })
@@ -213,11 +236,7 @@ impl<T: LanguageModel> ImageText<T> {
                 let placed = placed(t, &embeds, features, || mask(t, ids));
                 Placed { shown: None, ..placed }
             }
-            None => Placed {
-                embeds,
-                held: Vec::new(),
-                shown: None,
-            },
+            None => Placed::of_text(embeds),
         })
     }
 
@@ -229,6 +248,9 @@ impl<T: LanguageModel> ImageText<T> {
         batch: &Batch,
         place: impl FnOnce(&Tensor, Tensor) -> Placed,
     ) -> Output {
+        if let (Some([token, rows]), Some(_)) = (self.looked_up, &batch.pixels) {
+            look_up(t, token, rows);
+        }
         self.loss_from(t, run, batch, |ids| (ids.clone(), None), place)
     }
 

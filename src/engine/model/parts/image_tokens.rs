@@ -2,7 +2,7 @@
 
 use crate::dtype::DType;
 use crate::nn;
-use crate::tape::{Tape, Tensor};
+use crate::tape::{Failure, Tape, Tensor};
 
 /// `get_placeholder_mask`: mask of the image tokens, [batch, seq, 1].
 pub fn placeholder_mask(t: &Tape, ids: &Tensor) -> Tensor {
@@ -36,6 +36,13 @@ pub fn expanded_placeholder_mask(t: &Tape, ids: &Tensor, embeds: &Tensor, featur
     let looked_up = t.empty([features.numel()], embeds.dtype(), "index");
     drop((places, looked_up, count));
     mask
+}
+
+/// Notes that the run stops if the embedding has no row of the image token, which is looked up as any other.
+pub fn look_up(t: &Tape, token: u64, rows: u64) {
+    if token >= rows {
+        t.fail(|| Failure::NoRow { token, rows });
+    }
 }
 
 /// Number of the tokens that a mask marks.

@@ -107,6 +107,8 @@ def janus():
 
 IMAGES = {"vipllava": vipllava, "video_llava": video_llava, "aya_vision": aya_vision, "deepseek_vl": deepseek_vl, "llava_next_video": llava_next_video, "llava_onevision": llava_onevision, "mistral3": mistral3, "lighton_ocr": lighton_ocr, "idefics2": idefics2, "qianfan_ocr": qianfan_ocr, "janus": janus}
 
+ALONE = ["vipllava", "video_llava", "deepseek_vl", "llava_next_video", "llava_onevision", "idefics2", "janus"]
+
 
 def batch(config, given, case, ids, pixels):
     import torch

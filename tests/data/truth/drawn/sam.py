@@ -35,6 +35,7 @@ def deepseek_vl_hybrid():
     return dict(vision_config=low, high_res_vision_config=dict(high, model_type="sam_vision_model"), text_config=t, image_token_id=32000, tie_word_embeddings=t["tie_word_embeddings"]), dict(llavas.images(low, side(low) ** 2), high=high["image_size"]), dict(freeze=ch("none", "none", "vision", "lora"))
 
 
+ALONE = ["deepseek_vl_hybrid"]
 CASES = {t: dict(attn="eager") for t in ["got_ocr2", "pp_chart2table"]}
 IMAGES = {"cohere2_vision": cohere2_vision, "fuyu": fuyu, "got_ocr2": got_ocr2, "pp_chart2table": got_ocr2, "deepseek_vl_hybrid": deepseek_vl_hybrid}
 

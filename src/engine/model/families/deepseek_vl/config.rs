@@ -15,6 +15,8 @@ pub struct DeepseekVlConfig {
     pub vision: SiglipVisionConfig,
     /// The language model.
     pub text: DecoderConfig,
+    /// Token id that image features replace.
+    pub image_token: u64,
 }
 
 impl DeepseekVlConfig {
@@ -23,6 +25,7 @@ impl DeepseekVlConfig {
         text.tie_word_embeddings = s.flag("tie_word_embeddings", true)?;
         Ok(Self {
             vision: SiglipVisionConfig::read(&s.nested("vision_config", "SigLIP vision")?)?,
+            image_token: s.index_of_either(["image_token_id", "image_token_index"], 100_015)?,
             text,
         })
     }

@@ -33,7 +33,7 @@ impl<T: Text> DeepseekVl<T> {
         Self {
             vision_model,
             aligner,
-            text: ImageText::new(b, &c.text),
+            text: ImageText::new(b, &c.text).looking_up(c.image_token, c.text.vocab),
             grid: c.vision.grid,
         }
     }
@@ -59,8 +59,11 @@ impl<T: Text> Forward for DeepseekVl<T> {
 
     fn batch(&self, t: &Tape, run: &Run) -> Batch {
         let PatchGrid { channels, image, .. } = self.grid;
-        let images = run.images();
-        Batch::of_text(t, run).with_pixels(t, run, &[images, channels, image, image])
+        let batch = Batch::of_text(t, run);
+        match run.images() {
+            0 => batch,
+            images => batch.with_pixels(t, run, &[images, channels, image, image]),
+        }
     }
 
     fn loss(&self, t: &Tape, run: &Run, batch: &Batch) -> Output {

@@ -48,7 +48,10 @@ impl Family for DeepseekVlConfig {
     }
 
     fn takes(&self) -> Takes {
-        Takes::IMAGES
+        Takes {
+            text_alone: true,
+            ..Takes::IMAGES
+        }
     }
 
     fn positions(&self) -> Positions {

@@ -20,6 +20,8 @@ pub struct DeepseekVlHybridConfig {
     pub global_attn_index: usize,
     /// The language model.
     pub text: DecoderConfig,
+    /// Token id that image features replace.
+    pub image_token: u64,
 }
 
 impl DeepseekVlHybridConfig {
@@ -50,6 +52,7 @@ impl DeepseekVlHybridConfig {
             vision,
             global_attn_index: *index as usize,
             high_res,
+            image_token: s.index_of_either(["image_token_id", "image_token_index"], 100_015)?,
             text,
         })
     }

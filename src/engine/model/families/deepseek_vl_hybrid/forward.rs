@@ -55,7 +55,7 @@ impl<T: Text> DeepseekVlHybrid<T> {
             high_res,
             vision_model,
             aligner,
-            text: ImageText::new(b, &c.text),
+            text: ImageText::new(b, &c.text).looking_up(c.image_token, c.text.vocab),
             grids: [c.vision.grid, c.high_res.grid],
         }
     }
@@ -89,16 +89,18 @@ impl<T: Text> Forward for DeepseekVlHybrid<T> {
     fn batch(&self, t: &Tape, run: &Run) -> Batch {
         let images = run.images();
         let [low, high] = self.grids.map(|g| [images, g.channels, g.image, g.image]);
-        Batch::of_text(t, run)
-            .with_high_res_pixels(t, run, &high)
-            .with_pixels(t, run, &low)
+        let batch = Batch::of_text(t, run);
+        match images {
+            0 => batch,
+            _ => batch.with_high_res_pixels(t, run, &high).with_pixels(t, run, &low),
+        }
     }
 
     fn loss(&self, t: &Tape, run: &Run, batch: &Batch) -> Output {
-        let Some(high) = &batch.high_res_pixels else {
-            unreachable!("a batch has pixels in both resolutions")
-        };
         self.text.loss_with_early_mask(t, run, batch, |low| {
+            let Some(high) = &batch.high_res_pixels else {
+                unreachable!("a batch has pixels in both resolutions")
+            };
             let embeds = self.image_features(t, run, [low, high]);
             let all = t.reshape(&embeds, [embeds.size(0) * embeds.size(1), embeds.last()]);
             Features::Shown(all, embeds)

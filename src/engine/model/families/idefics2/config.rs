@@ -18,6 +18,8 @@ pub struct Idefics2Config {
     pub perceiver: PerceiverConfig,
     /// The language model.
     pub text: DecoderConfig,
+    /// Token id that image features replace.
+    pub image_token: u64,
 }
 
 /// The perceiver, as wide as the language model.
@@ -46,6 +48,7 @@ impl Idefics2Config {
         Ok(Self {
             vision: IdeficsVisionConfig::idefics2(&s.nested("vision_config", "Idefics2 vision")?)?,
             perceiver: PerceiverConfig::read(&s.nested_or_empty("perceiver_config", "Idefics2 perceiver")?)?,
+            image_token: s.index_of_either(["image_token_id", "image_token_index"], 32_001)?,
             text,
         })
     }

@@ -9,6 +9,7 @@ use crate::model::decoder::mlp::Mlp;
 use crate::model::decoder::text::Text;
 use crate::model::forward::{Batch, Forward, Output, Run};
 use crate::model::parts::idefics_vision::{IdeficsVision, pixel_mask, real_patches, real_tiles};
+use crate::model::parts::image_tokens::look_up;
 use crate::nn::{Builder, Linear};
 use crate::tape::{Component, Tape, Tensor};
 
@@ -20,6 +21,8 @@ pub struct Idefics2<T> {
     text_model: T,
     lm_head: Option<Linear>,
     grid: PatchGrid,
+    /// Image token, and the rows of the embedding.
+    looked_up: [u64; 2],
 }
 
 impl<T: Text> Idefics2<T> {
@@ -45,6 +48,7 @@ impl<T: Text> Idefics2<T> {
             text_model,
             lm_head,
             grid: c.vision.grid,
+            looked_up: [c.image_token, c.text.vocab],
         }
     }
 
@@ -81,25 +85,33 @@ impl<T: Text> Forward for Idefics2<T> {
         let PatchGrid { image, channels, .. } = self.grid;
         let pixels = [run.setup.batch, run.setup.images, channels, image, image];
         let mask = [run.setup.batch, run.setup.images, image, image];
-        Batch::of_text(t, run)
-            .with_pixels(t, run, &pixels)
-            .with_pixel_mask(t, run, &mask)
+        let batch = Batch::of_text(t, run);
+        match run.setup.images {
+            0 => batch,
+            _ => batch.with_pixels(t, run, &pixels).with_pixel_mask(t, run, &mask),
+        }
     }
 
     fn loss(&self, t: &Tape, run: &Run, batch: &Batch) -> Output {
-        let (Some(ids), Some(pixels)) = (&batch.ids, &batch.pixels) else {
-            unreachable!("a batch has ids and pixels")
+        let Some(ids) = &batch.ids else {
+            unreachable!("a batch has ids")
         };
         let mut embeds = t.component("model.text_model", Component::LanguageModel, || {
             self.text_model.embed(t, run, ids)
         });
-        let features = self.image_features(t, run, pixels, batch.pixel_mask.is_some());
-        embeds = t.component("model", Component::Connector, || self.merge(t, ids, &embeds, &features));
+        let features = batch.pixels.as_ref().map(|pixels| {
+            let [token, rows] = self.looked_up;
+            look_up(t, token, rows);
+            self.image_features(t, run, pixels, batch.pixel_mask.is_some())
+        });
+        if let Some(features) = &features {
+            embeds = t.component("model", Component::Connector, || self.merge(t, ids, &embeds, features));
+        }
         let h = t.component("model.text_model", Component::LanguageModel, || {
             self.text_model.forward(t, run, embeds)
         });
         let mut output = logits_and_loss(t, self.lm_head.as_ref(), h, batch);
-        output.held.push(features);
+        output.held.extend(features);
         output
     }
 }

@@ -49,7 +49,10 @@ impl Family for Idefics2Config {
     }
 
     fn takes(&self) -> Takes {
-        Takes::IMAGES
+        Takes {
+            text_alone: true,
+            ..Takes::IMAGES
+        }
     }
 
     fn positions(&self) -> Positions {

@@ -18,6 +18,8 @@ pub struct JanusConfig {
     pub vq: VqConfig,
     /// The language model.
     pub text: DecoderConfig,
+    /// Token id that image features replace.
+    pub image_token: u64,
 }
 
 /// Janus' vision tower and aligner.
@@ -82,6 +84,7 @@ impl JanusConfig {
         Ok(Self {
             vision,
             vq: VqConfig::read(&s.nested_or_empty("vq_config", "Janus autoencoder")?)?,
+            image_token: s.index_of_either(["image_token_id", "image_token_index"], 100_581)?,
             text,
         })
     }

@@ -39,7 +39,7 @@ impl<T: Text> Janus<T> {
             vision_model,
             aligner,
             activation: vision.activation,
-            text: ImageText::new(b, &c.text),
+            text: ImageText::new(b, &c.text).looking_up(c.image_token, c.text.vocab),
             grid: vision.grid,
             text_hidden: c.text.hidden,
         }
@@ -72,8 +72,11 @@ impl<T: Text> Forward for Janus<T> {
 
     fn batch(&self, t: &Tape, run: &Run) -> Batch {
         let PatchGrid { channels, image, .. } = self.grid;
-        let images = run.images();
-        Batch::of_text(t, run).with_pixels(t, run, &[images, channels, image, image])
+        let batch = Batch::of_text(t, run);
+        match run.images() {
+            0 => batch,
+            images => batch.with_pixels(t, run, &[images, channels, image, image]),
+        }
     }
 
     fn loss(&self, t: &Tape, run: &Run, batch: &Batch) -> Output {

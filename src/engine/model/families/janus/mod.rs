@@ -50,7 +50,10 @@ impl Family for JanusConfig {
     }
 
     fn takes(&self) -> Takes {
-        Takes::IMAGES
+        Takes {
+            text_alone: true,
+            ..Takes::IMAGES
+        }
     }
 
     fn positions(&self) -> Positions {

@@ -60,6 +60,7 @@ impl Family for LlavaConfig {
 
     fn takes(&self) -> Takes {
         Takes {
+            text_alone: true,
             image_size: true,
             ..Takes::IMAGES
         }

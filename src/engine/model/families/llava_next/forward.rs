@@ -52,7 +52,7 @@ impl<T: Text> LlavaNext<T> {
         Self {
             vision,
             image_newline,
-            text,
+            text: text.looking_up(c.image_token, c.text.vocab),
             config: c.clone(),
         }
     }
@@ -125,6 +125,9 @@ impl<T: Text> Forward for LlavaNext<T> {
 
     fn batch(&self, t: &Tape, run: &Run) -> Batch {
         let images = run.images();
+        if images == 0 {
+            return Batch::of_text(t, run);
+        }
         let grid = self.config.vision.grid();
         let tiles = self.fitted(run).iter().map(AnyRes::inputs).max().unwrap_or(1);
         let pixels = [images, tiles, grid.channels, grid.image, grid.image];
@@ -136,7 +139,10 @@ impl<T: Text> Forward for LlavaNext<T> {
     }
 
     fn loss(&self, t: &Tape, run: &Run, batch: &Batch) -> Output {
-        if self.config.vision.has_class_token() && self.config.feature_select == FeatureSelect::Full {
+        if batch.pixels.is_some()
+            && self.config.vision.has_class_token()
+            && self.config.feature_select == FeatureSelect::Full
+        {
             t.fail(|| Failure::LlavaNextFull);
         }
         let masks = match self.config.kind {

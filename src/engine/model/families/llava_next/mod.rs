@@ -75,6 +75,7 @@ impl Family for LlavaNextConfig {
 
     fn takes(&self) -> Takes {
         Takes {
+            text_alone: true,
             image_size: true,
             ..Takes::IMAGES
         }

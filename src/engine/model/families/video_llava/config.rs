@@ -16,6 +16,8 @@ pub struct VideoLlavaConfig {
     pub vision: TowerConfig,
     /// The language model.
     pub text: DecoderConfig,
+    /// Token id that image features replace.
+    pub image_token: u64,
     /// Activation between the projector's two linear layers.
     pub projector_activation: Activation,
     /// True if the projector's linear layers have biases.
@@ -42,6 +44,7 @@ impl VideoLlavaConfig {
         Ok(Self {
             feature_layers: FeatureLayers::read(s, vision.shape().layers, 2)?,
             vision,
+            image_token: s.index_of_either(["image_token_index", "image_token_id"], 32_000)?,
             text,
             projector_activation: s.activation("projector_hidden_act", Activation::Gelu)?,
             projector_bias: s.flag("multimodal_projector_bias", true)?,

@@ -53,6 +53,7 @@ impl Family for VideoLlavaConfig {
 
     fn takes(&self) -> Takes {
         Takes {
+            text_alone: true,
             image_size: true,
             ..Takes::IMAGES
         }

@@ -17,6 +17,8 @@ pub struct VipLlavaConfig {
     pub vision: ClipVisionConfig,
     /// The language model.
     pub text: DecoderConfig,
+    /// Token id that image features replace.
+    pub image_token: u64,
     /// Activation between the projector's two linear layers.
     pub projector_activation: Activation,
     /// Hidden states that feed the projector, concatenated along the width.
@@ -33,6 +35,7 @@ impl VipLlavaConfig {
         Ok(Self {
             feature_layers: feature_layers(s, vision.layers)?,
             vision,
+            image_token: s.index_of_either(["image_token_index", "image_token_id"], 32_000)?,
             text,
             projector_activation: s.activation("projector_hidden_act", Activation::Gelu)?,
         })

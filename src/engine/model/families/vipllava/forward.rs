@@ -29,7 +29,7 @@ impl<T: Text> VipLlava<T> {
         };
         Self {
             vision: LlavaVision::new(b, parts),
-            text: ImageText::new(b, &c.text),
+            text: ImageText::new(b, &c.text).looking_up(c.image_token, c.text.vocab),
             image: [c.vision.channels, c.vision.image],
         }
     }
@@ -42,8 +42,11 @@ impl<T: Text> Forward for VipLlava<T> {
 
     fn batch(&self, t: &Tape, run: &Run) -> Batch {
         let [channels, side] = self.image;
-        let images = run.images();
-        Batch::of_text(t, run).with_pixels(t, run, &[images, channels, side, side])
+        let batch = Batch::of_text(t, run);
+        match run.images() {
+            0 => batch,
+            images => batch.with_pixels(t, run, &[images, channels, side, side]),
+        }
     }
 
     fn loss(&self, t: &Tape, run: &Run, batch: &Batch) -> Output {

@@ -53,6 +53,7 @@ impl Family for VipLlavaConfig {
 
     fn takes(&self) -> Takes {
         Takes {
+            text_alone: true,
             image_size: true,
             ..Takes::IMAGES
         }
