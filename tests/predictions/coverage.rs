@@ -113,6 +113,7 @@ const EXACT: &[&str] = &[
     "lm gemma2",
     "lm gemma3",
     "lm gemma3_text",
+    "lm gemma3n_text",
     "lm gemma4",
     "lm gemma4_text",
     "lm gemma4_unified",

@@ -51,6 +51,11 @@ impl Linear {
         Self::here(b, "", [input, output], true, false)
     }
 
+    /// Makes a layer without a bias as the module under construction itself, an element of a list.
+    pub fn of_list(b: &Builder, input: u64, output: u64) -> Self {
+        Self::here(b, "", [input, output], false, false)
+    }
+
     /// Makes a head whose weight is its own, by another name than `lm_head`: neither kept in 4 bits nor adapted.
     pub fn head(b: &Builder, name: &'static str, input: u64, output: u64, bias: bool) -> Self {
         b.tape().scope(name, || Self {

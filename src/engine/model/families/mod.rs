@@ -25,6 +25,7 @@ pub mod exaone4_5;
 pub mod falcon;
 pub mod fuyu;
 pub mod gemma3;
+pub mod gemma3n_text;
 pub mod gemma4;
 pub mod gemma4_text;
 pub mod git;
@@ -215,6 +216,7 @@ families! {
     mamba_hybrid::MambaHybridConfig,
     olmo_hybrid::OlmoHybridConfig,
     gemma4_text::Gemma4TextConfig,
+    gemma3n_text::Gemma3nTextConfig,
     llama4::Llama4TextConfig,
     mllama::MllamaTextConfig,
     gpt_neox::GptNeoxConfig,

@@ -42,33 +42,55 @@ impl Tape {
     /// `x += value` for a view `x` of all of a tensor: no new memory. Backward copies the gradient of the whole, then that
     /// of the view, which it splits (`CopySlices`).
     pub fn add_to_view(&self, x: Tensor, value: &Tensor) -> Tensor {
-        let rec = self.record("CopySlices", &[&x, value]);
         let shape = *x.shape();
-        self.fits(
-            self.broadcast(&shape, value.shape(), "add_") == shape,
-            "add_",
-            &x,
-            value,
-        );
+        self.add_to_part(x, shape, value)
+    }
+
+    /// `view += value` for a view of `x`, of the given shape: no new memory. Backward is that of [`Tape::add_to_view`].
+    pub fn add_to_part(&self, x: Tensor, part: impl Into<Dims>, value: &Tensor) -> Tensor {
+        let rec = self.record("CopySlices", &[&x, value]);
+        let part: Dims = part.into();
+        let (shape, strides) = (*x.shape(), *x.strides());
+        self.fits(self.broadcast(&part, value.shape(), "add_") == part, "add_", &x, value);
         self.add_in_place(&x, value);
         let out = x.detach();
         drop(x);
         rec.finish(self, out, move |t, bw| {
             let g = bw.grad();
-            let whole = t.empty(shape, g.dtype(), "gradient of the whole");
-            let part = t.empty(shape, g.dtype(), "gradient of the view");
+            let whole = t.empty_strided(shape, strides, g.dtype(), "gradient of the whole");
+            let part = t.empty(part, g.dtype(), "gradient of the view");
             smallvec![bw.want(0, || whole.clone()), bw.want(1, || part.clone())]
         })
     }
 
     /// A view that was written into: backward fills a gradient of the whole (`AsStridedBackward0`).
     pub fn view_again(&self, x: &Tensor) -> Tensor {
+        self.part_again(x, x.detach())
+    }
+
+    /// [`Tape::view_again`] for a view of `x` that is not all of it, or lies otherwise.
+    fn part_again(&self, x: &Tensor, view: Tensor) -> Tensor {
         let rec = self.record("AsStridedBackward0", &[x]);
-        let (out, shape) = (x.detach(), *x.shape());
-        rec.finish(self, out, move |t, bw| {
+        let shape = *x.shape();
+        rec.finish(self, view, move |t, bw| {
             let dtype = bw.grad().dtype();
             smallvec![Some(t.empty(shape, dtype, "gradient of the whole"))]
         })
+    }
+
+    /// `x.permute(order)` of a view that was written into, as [`Tape::view_again`].
+    pub fn permute_again(&self, x: &Tensor, order: &[usize]) -> Tensor {
+        self.part_again(x, x.alias(x.shape().permuted(order), x.strides().permuted(order)))
+    }
+
+    /// `x[a:b] += value` for `len` elements of the first dimension, which Python then also assigns to `x[a:b]`: backward is
+    /// that of the assignment, of the view, and of the sum.
+    pub fn add_to_slice(&self, x: Tensor, len: u64, value: &Tensor) -> Tensor {
+        let mut part = *x.shape();
+        part[0] = len;
+        let x = self.add_to_part(x, part, value);
+        let sum = self.part_again(&x, x.narrow_raw(0, len));
+        self.set_part(x, part, &sum)
     }
 
     /// Writes over all of a tensor that needs no gradient: that of the whole is the value's (`CopyBackwards`).

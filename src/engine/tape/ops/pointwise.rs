@@ -306,6 +306,20 @@ impl Tape {
         })
     }
 
+    /// `torch.sqrt(x)`: backward is `grad / (2 * result)`.
+    pub fn sqrt(&self, x: &Tensor) -> Tensor {
+        let mut rec = self.record("SqrtBackward0", &[x]);
+        let out = self.empty_like(x, x.dtype(), "sqrt");
+        rec.save(self, &out);
+        rec.finish(self, out, |t, bw| {
+            let (g, result) = (bw.grad(), &bw.saved[0]);
+            let twice = t.empty_like(result, result.dtype(), "sqrt backward");
+            let out = t.elementwise(g, &twice, g.dtype(), "sqrt backward");
+            drop(twice);
+            smallvec![Some(out)]
+        })
+    }
+
     /// `torch.rsqrt(x)`: backward is `-0.5 * grad * result.pow(3)`.
     pub fn rsqrt(&self, x: &Tensor) -> Tensor {
         let x = &self.cast_high(x);

@@ -250,6 +250,35 @@ impl Tape {
         self.mean_over(x, dim, false)
     }
 
+    /// `torch.std(x, dim=-1, keepdim=True, unbiased=False)`, whose thread blocks share running moments of 16 bytes. Backward
+    /// (`std_backward`, `var_backward`) makes the mean again, and takes it from `x`.
+    pub fn std_last(&self, x: &Tensor) -> Tensor {
+        let mut rec = self.record("StdBackward0", &[x]);
+        rec.save(self, x);
+        let reduced: Vec<bool> = (1..=x.dim()).map(|i| i == x.dim()).collect();
+        let mut shape = *x.shape();
+        shape[x.dim() - 1] = 1;
+        let mark = self.work_mark();
+        let out = self.empty(shape, x.dtype(), "std");
+        self.in_reduction(x, &reduced, 16);
+        self.reduced(mark, x, &reduced, &out, "std");
+        rec.save(self, &out);
+        rec.finish(self, out, move |t, bw| {
+            let (g, x, result) = (bw.grad(), &bw.saved[0], &bw.saved[1]);
+            let of_rows = |dtype, name| t.empty_like(result, dtype, name);
+            let twice = of_rows(result.dtype(), "2 × std");
+            let of_variance = of_rows(g.dtype(), "gradient of the variance");
+            drop(of_rows(DType::Bool, "std = 0"));
+            drop(twice);
+            let mean = t.reduce(x, &reduced, x.dtype(), "mean");
+            let centred = t.empty_like(x, x.dtype(), "x - mean");
+            let scaled = of_rows(of_variance.dtype(), "gradient by elements");
+            let out = t.empty_like(x, x.dtype(), "std backward");
+            drop((scaled, centred, mean, of_variance));
+            smallvec![Some(out)]
+        })
+    }
+
     fn mean_over(&self, x: &Tensor, dim: usize, keep: bool) -> Tensor {
         let rec = self.record("MeanBackward1", &[x]);
         let mut reduced = vec![false; x.dim()];

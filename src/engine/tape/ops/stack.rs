@@ -9,8 +9,12 @@ use super::views::promote;
 impl Tape {
     /// `torch.stack(parts, dim=-1)`: [..] each → [.., parts]; backward gives views of its gradient.
     pub fn stack_last(&self, parts: &[&Tensor]) -> Tensor {
+        self.stack_at(parts, parts[0].dim())
+    }
+
+    /// `torch.stack(parts, dim)`; backward gives views of its gradient.
+    pub fn stack_at(&self, parts: &[&Tensor], dim: usize) -> Tensor {
         let rec = self.record("StackBackward0", parts);
-        let dim = parts[0].dim();
         let shape = parts[0].shape().inserted(dim, parts.len() as u64);
         let dtype = parts
             .iter()
@@ -41,6 +45,21 @@ impl Tape {
                 _ => t.reduce(&copies, &[true, false, false], copies.dtype(), "sum"),
             };
             smallvec![Some(t.squeeze(&sum, 0))]
+        })
+    }
+
+    /// `x.repeat(n, 1, …)` with a new first dimension: [..] → [n, ..]; backward sums the copies.
+    pub fn repeat_in_front(&self, x: &Tensor, n: u64) -> Tensor {
+        let rec = self.record("RepeatBackward0", &[x]);
+        let mark = self.work_mark();
+        let out = self.empty(x.shape().inserted(0, n), x.dtype(), "repeat");
+        self.joined(mark, &out);
+        rec.finish(self, out, |t, bw| {
+            let copies = bw.grad();
+            let reduced: Vec<bool> = (0..copies.dim()).map(|dim| dim == 0).collect();
+            let sum = t.reduce(copies, &reduced, copies.dtype(), "sum");
+            let (shape, strides) = (sum.shape().removed(0), sum.strides().removed(0));
+            smallvec![Some(sum.with_layout(shape, strides))]
         })
     }
 

@@ -25,6 +25,13 @@ pub const FAMILIES: &[Family] = &[
     text("gemma", |w| decoder("gemma", w)),
     text("gemma2", |w| decoder("gemma2", w)),
     text("gemma3_text", |w| decoder("gemma3_text", w)),
+    text("gemma3n_text", |w| {
+        json!({"model_type": "gemma3n_text", "vocab_size": 500, "hidden_size": 64 * w, "intermediate_size": 160 * w,
+            "num_hidden_layers": 4, "num_attention_heads": 4, "num_key_value_heads": 2, "head_dim": 16,
+            "layer_types": ["sliding_attention", "full_attention", "sliding_attention", "full_attention"],
+            "num_kv_shared_layers": 2, "sliding_window": 24, "hidden_size_per_layer_input": 16,
+            "vocab_size_per_layer_input": 500, "activation_sparsity_pattern": [0.95, 0.0, 0.0, 0.0]})
+    }),
     text("gemma4_text", |w| gemma4("gemma4_text", w)),
     text("gemma4_unified_text", |w| gemma4("gemma4_unified_text", w)),
     text("qwen3_moe", |w| experts("qwen3_moe", w)),

@@ -2,6 +2,17 @@
 from .common import R, V, VOCABS, ch, maybe, some
 
 
+def gemma3n_text():
+    kv, d, layers = ch(1, 2, 4), ch(64, 96, 128, 256), R.randint(2, 6); heads = kv * ch(1, 2, 4); hidden = 4 * heads * ch(32, 48, 64)
+    kinds = [ch("sliding_attention", "sliding_attention", "full_attention") for _ in range(layers)]
+    shared = ch(0, 0, *(n for n in range(1, layers) if set(kinds[layers - n:]) <= set(kinds[:layers - n])))
+    vocab, inputs, width = R.choice(VOCABS), ch(2, 3, 4), hidden * ch(2, 3, 4)
+    return dict(model_type="gemma3n_text", vocab_size=vocab, hidden_size=hidden, intermediate_size=ch(width, [width * ch(1, 2) for _ in range(layers)]), num_hidden_layers=layers, num_attention_heads=heads, num_key_value_heads=kv,
+                head_dim=d, hidden_activation=ch("gelu_pytorch_tanh", "gelu", "silu"), max_position_embeddings=4096, tie_word_embeddings=maybe(.6), layer_types=kinds, sliding_window=ch(64, 256, 1024), num_kv_shared_layers=shared,
+                vocab_size_per_layer_input=ch(vocab, vocab + 64), hidden_size_per_layer_input=ch(64, 96, 256), altup_num_inputs=inputs, altup_active_idx=ch(0, 0, inputs - 1), altup_correct_scale=maybe(.7), laurel_rank=ch(16, 64),
+                **some(.3, attention_bias=[True], attention_dropout=[.1]), **some(.6, activation_sparsity_pattern=[[ch(0.0, .95) for _ in range(layers)]]))
+
+
 def gemma4_text(unified=False, vocab=None):
     kv = ch(1, 2, 4); heads, d, layers = kv * ch(1, 2, 4), ch(64, 96, 128, 256), R.randint(2, 6); hidden = ch(512, 768, 1152, 1536)
     kinds = [ch("sliding_attention", "sliding_attention", "full_attention") for _ in range(layers - 1)] + ["full_attention"]
@@ -43,7 +54,7 @@ def gemma4():
     return dict(vision_config=gemma4_vision(), audio_config=ch(None, gemma4_audio()), text_config=t, image_token_id=32000, video_token_id=32001, audio_token_id=32002, tie_word_embeddings=t["tie_word_embeddings"]), dict(per=256, n=ch(1, 1, 2)), dict(freeze=ch("none", "lora", "vision"))
 
 
-TEXT = {"gemma4_text": gemma4_text, "gemma4_unified_text": lambda: gemma4_text(True)}
+TEXT = {"gemma3n_text": gemma3n_text, "gemma4_text": gemma4_text, "gemma4_unified_text": lambda: gemma4_text(True)}
 IMAGES = {"gemma4": gemma4, "gemma4_unified": gemma4_unified}
 ALONE = ["gemma4"]
 

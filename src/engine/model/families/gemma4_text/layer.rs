@@ -11,10 +11,10 @@ use crate::setup::Attention;
 use crate::tape::{Mask, Module, Tape, Tensor};
 
 /// Keys and values of the last full and the last sliding layer that makes its own (`shared_kv_states`).
-pub(super) type SharedStates = Rc<RefCell<[Option<(Tensor, Tensor)>; 2]>>;
+pub(in crate::model::families) type SharedStates = Rc<RefCell<[Option<(Tensor, Tensor)>; 2]>>;
 
 /// State that all layers of one kind share in one forward.
-pub(super) struct LayerContext {
+pub(in crate::model::families) struct LayerContext {
     pub attn: Attention,
     pub mask: Option<Mask>,
     pub cos: Tensor,

@@ -5,6 +5,7 @@ pub(in crate::model) mod forward;
 mod layer;
 
 pub use config::Gemma4TextConfig;
+pub(in crate::model::families) use layer::{LayerContext, SharedStates};
 
 use crate::model::ModelError;
 use crate::model::answers::{Fidelity, Heads, ImageForm, Positions, Sizes, Support};
