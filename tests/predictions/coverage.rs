@@ -198,6 +198,7 @@ const EXACT: &[&str] = &[
     "lm qwen3_5_text",
     "lm qwen3_moe",
     "lm qwen3_next",
+    "lm recurrent_gemma",
     "lm rembert",
     "lm roberta",
     "lm roberta-prelayernorm",

@@ -22,6 +22,12 @@ pub trait Forward {
     fn next_logits(&self, _: &Tape, _: &Run, _: &Tensor) -> Option<Tensor> {
         None
     }
+
+    /// Returns true if modules keep states of a forward until the next one, and with them what led there: the first step
+    /// leaves what later ones free.
+    fn keeps_states(&self) -> bool {
+        false
+    }
 }
 
 /// Output of a model: the loss, and the tensors that live as long as the output object.

@@ -168,10 +168,15 @@ impl Rotary {
 
     /// Runs `_init_weights` at the end of the constructor of the model that contains this.
     pub fn initialised(self, t: &Tape) -> Self {
+        self.initialise(t);
+        self
+    }
+
+    /// The same for one that its parent initialises after others.
+    pub fn initialise(&self, t: &Tape) {
         let n = self.inv_freq.size(0);
         self.frequencies
             .make(t, n, || t.empty([n], DType::F32, "inv_freq again"));
-        self
     }
 
     /// Cosines and sines, each [batch, positions, head_dim] in the type of `x`.

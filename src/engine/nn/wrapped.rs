@@ -140,7 +140,7 @@ enum Update {
 impl Update {
     fn added_to(&self, t: &Tape, weight: &Tensor) -> Tensor {
         match self {
-            Self::Factors(lhs, rhs) => t.baddbmm(weight, lhs, rhs),
+            Self::Factors(lhs, rhs) => t.scaled_baddbmm(weight, lhs, rhs),
             Self::Whole(delta) => t.add(weight, delta),
         }
     }

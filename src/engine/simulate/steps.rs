@@ -373,7 +373,8 @@ impl Trainer {
 
     fn run(&mut self) -> Parts {
         let shards_states = self.wrapper.as_ref().is_some_and(|wrapper| wrapper.shards_states());
-        let is_whole = shards_states || self.engine().is_some() || self.run.setup.trainer.is_derived();
+        let keeps = self.forward.keeps_states();
+        let is_whole = shards_states || keeps || self.engine().is_some() || self.run.setup.trainer.is_derived();
         let parts = match self.run.setup.zero_grad {
             ZeroGrad::ToNone if !is_whole => self.run_once(),
             _ => {

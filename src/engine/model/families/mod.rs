@@ -82,6 +82,7 @@ pub mod qwen3_5;
 pub mod qwen3_5_text;
 pub mod qwen3_omni_moe;
 pub mod qwen3_vl;
+pub mod recurrent_gemma;
 pub mod siglip;
 pub mod stablelm;
 pub mod video_llama_3;
@@ -244,6 +245,7 @@ families! {
     zamba2::Zamba2Config,
     zamba::ZambaConfig,
     jetmoe::JetMoeConfig,
+    recurrent_gemma::RecurrentGemmaConfig,
     prophetnet::ProphetNetConfig,
     bart::BartConfig,
     bert::BertConfig,

@@ -18,9 +18,20 @@ impl Tape {
         out
     }
 
-    /// `torch.baddbmm(x, a, b, alpha=s)` for a number `s` other than 1: [n, i, k] × [n, k, j], scaled and added to a
-    /// frozen [n, i, j] or [n, 1, j]. The caller casts them where autocast would.
+    /// `torch.baddbmm(x, a, b)`: [n, i, k] × [n, k, j], added to [n, i, j] or [n, 1, j]; autocast casts all three.
     pub fn baddbmm(&self, x: &Tensor, a: &Tensor, b: &Tensor) -> Tensor {
+        // Arguments are cast from the last to the first.
+        let [b, a, x] = [b, a, x].map(|operand| self.cast_low(operand));
+        self.baddbmm_of(&x, &a, &b, false)
+    }
+
+    /// `torch.baddbmm(x, a, b, alpha=s)` for a number `s` other than 1 and a frozen `x`. The caller casts them where autocast
+    /// would.
+    pub fn scaled_baddbmm(&self, x: &Tensor, a: &Tensor, b: &Tensor) -> Tensor {
+        self.baddbmm_of(x, a, b, true)
+    }
+
+    fn baddbmm_of(&self, x: &Tensor, a: &Tensor, b: &Tensor, is_scaled: bool) -> Tensor {
         let fits = a.size(0) == b.size(0) && a.size(2) == b.size(1) && x.last() == b.last();
         self.fits(fits, "baddbmm", a, b);
         let mut rec = self.record("BaddbmmBackward0", &[x, a, b]);
@@ -31,18 +42,22 @@ impl Tape {
         rec.finish(self, out, move |t, bw| {
             let g = bw.grad().clone();
             let dtype = g.dtype();
+            let scaled = |product: Tensor| match is_scaled {
+                true => t.scaled(&product, dtype),
+                false => product,
+            };
             // Alphabetical: batch1, batch2, then self.
             let grad_a = saved.b.map(|slot| {
                 let right = t.transpose(&bw.saved[slot], 1, 2);
                 let shape = Dims::new(&[g.size(0), g.size(1), right.last()]);
-                t.scaled(&t.batched_product(shape, [&g, &right], &batched.grad_of_left()), dtype)
+                scaled(t.batched_product(shape, [&g, &right], &batched.grad_of_left()))
             });
             let grad_b = saved.a.map(|slot| {
                 let left = t.transpose(&bw.saved[slot], 1, 2);
                 let shape = Dims::new(&[g.size(0), left.size(1), g.last()]);
-                t.scaled(&t.batched_product(shape, [&left, &g], &batched.grad_of_right()), dtype)
+                scaled(t.batched_product(shape, [&left, &g], &batched.grad_of_right()))
             });
-            smallvec![None, grad_a, grad_b]
+            smallvec![bw.want(0, || g.clone()), grad_a, grad_b]
         })
     }
 
@@ -77,7 +92,7 @@ mod tests {
             t.parameter([experts, rank, input], DType::Bf16, "a"),
         ];
         let start = t.mark();
-        let y = t.baddbmm(&x, &b, &a);
+        let y = t.scaled_baddbmm(&x, &b, &a);
         t.backward(&y);
         drop((y, x, a, b, flat));
         let log = t.finish();

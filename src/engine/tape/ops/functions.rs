@@ -38,6 +38,28 @@ impl Tape {
         })
     }
 
+    /// `SqrtBoundDerivative` (`transformers/models/recurrent_gemma/modeling_recurrent_gemma.py`): a square root, whose backward
+    /// computes its slope up to a bound.
+    pub fn sqrt_of_bound_slope(&self, x: &Tensor) -> Tensor {
+        let mut rec = self.record("SqrtBoundDerivativeBackward", &[x]);
+        rec.save(self, x);
+        let out = self.empty_like(x, x.dtype(), "sqrt");
+        rec.finish(self, out, |t, bw| {
+            let (g, x) = (bw.grad().clone(), bw.saved[0].clone());
+            let out = t.no_grad(|| {
+                let clipped = {
+                    let scaled = t.scale(&x);
+                    t.empty_like(&scaled, x.dtype(), "clip")
+                };
+                let root = t.empty_like(&clipped, x.dtype(), "sqrt");
+                let out = t.div(&g, &root);
+                drop((root, clipped));
+                out
+            });
+            smallvec![Some(out)]
+        })
+    }
+
     /// `PhimoeMultiplier` (`transformers/models/phimoe/modeling_phimoe.py`): `weight * mask` of each row, [n, 1]. Its backward
     /// gives a gradient to the scores [n, experts] alone, from the probabilities [n, experts] and the chosen expert [n, 1].
     pub fn phimoe_multiplier(

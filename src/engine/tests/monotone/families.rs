@@ -210,6 +210,10 @@ pub const FAMILIES: &[Family] = &[
             "num_hidden_layers": 2, "num_key_value_heads": 2, "kv_channels": 16 * w, "num_local_experts": 4,
             "num_experts_per_tok": 2})
     }),
+    text("recurrent_gemma", |w| {
+        json!({"model_type": "recurrent_gemma", "vocab_size": 500, "hidden_size": 64 * w, "intermediate_size": 192 * w,
+            "num_hidden_layers": 3, "num_attention_heads": 2, "attention_window_size": 16})
+    }),
     text("aria_text", |w| {
         let mut config = decoder("aria_text", w);
         for (key, value) in [("moe_num_experts", 4), ("moe_topk", 2), ("moe_num_shared_experts", 1)] {

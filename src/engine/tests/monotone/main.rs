@@ -227,7 +227,7 @@ fn warns_of_kept_graph(report: &Report) -> bool {
 
 /// Families whose attention casts queries and keys, or its scores, to fp32, and its weights back, or whose norms or scans
 /// make fp32 of what is not: copies that fp32 weights do not need.
-const CAST_TO_FP32: [&str; 25] = [
+const CAST_TO_FP32: [&str; 26] = [
     "gptj",
     "codegen",
     "gpt_neo",
@@ -253,6 +253,7 @@ const CAST_TO_FP32: [&str; 25] = [
     "zamba",
     "zamba2",
     "prophetnet",
+    "recurrent_gemma",
 ];
 
 proptest! {

@@ -150,7 +150,7 @@ impl SelfAttention {
             v = flat(&v);
             let scores = {
                 let [k, q, alibi] = [&k, &q, &shared.alibi].map(|x| t.cast_low(x));
-                t.baddbmm(&alibi, &q, &k)
+                t.scaled_baddbmm(&alibi, &q, &k)
             };
             let mut masked = t.view(&scores, [batch, self.heads, seq, k.last()]);
             if let Some(Mask::Bias(bias) | Mask::Bool(bias)) = &shared.mask {

@@ -188,7 +188,7 @@ impl SelfAttention {
         let mut scores = {
             let transposed = t.transpose(&k, 1, 2);
             let [k, q, zeros] = [&transposed, &q, &zeros].map(|x| t.cast_low(x));
-            t.baddbmm(&zeros, &q, &k)
+            t.scaled_baddbmm(&zeros, &q, &k)
         };
         scores = t.view(&scores, [batch, heads, queries, keys]);
         if let Some(Mask::Bias(bias) | Mask::Bool(bias)) = mask {

@@ -22,6 +22,11 @@ pub(crate) trait Stack {
         (self.hidden(t, run, ids, packed), None)
     }
 
+    /// As [`Forward::keeps_states`].
+    fn keeps_states(&self) -> bool {
+        false
+    }
+
     /// Weight of the token embedding, [vocab, hidden].
     fn table(&self) -> &Tensor;
 }
@@ -136,6 +141,10 @@ impl<S: Stack> TextLm<S> {
 }
 
 impl<S: Stack> Forward for TextLm<S> {
+    fn keeps_states(&self) -> bool {
+        self.stack.keeps_states()
+    }
+
     fn batch(&self, t: &Tape, run: &Run) -> Batch {
         Batch::of_text(t, run)
     }
