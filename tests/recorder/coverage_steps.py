@@ -4,7 +4,7 @@ python3 coverage_steps.py PROGRAM OUT [itt|lm [FAMILY,...]]: two steps of each d
 sample with one image where it takes one and of text alone otherwise, are recorded as `random_configurations.py`
 records them, and PROGRAM (`compare_events`) sets them beside the simulation. Prints a line for each default: `exact`,
 `refused` with transformers' own error beside ours, `answered` with that error if we have none, `differs` with the first
-event that does, or `unknown`. Tokens of images get the ids that drawn configurations have, unless theirs are outside
+event that does, `not recorded` where no batch of it can be made here, or `unknown`. Tokens of images get the ids that drawn configurations have, unless theirs are outside
 the vocabulary. A recording takes as long as a model has layers: both sides have the first eight, unless the
 configuration names layers by their numbers.
 """
@@ -60,7 +60,8 @@ def grid_inputs(family: str, vision: dict[str, Any]) -> dict[str, Any]:
 
 def square_inputs(family: str, config: dict[str, Any], vision: dict[str, Any]) -> dict[str, Any]:
     """What a batch of a square image is made from, and the tokens that the image takes."""
-    image, patch = first(vision.get("image_size")), first(vision.get("patch_size"))
+    vision = vision or (config.get("encoder") or {}).get("vision_config") or config
+    image, patch = first(vision.get("image_size") or 224), first(vision.get("patch_size"))
     if family in ("lighton_ocr", "mistral3"):
         side = 448 // patch // config.get("spatial_merge_size", 2)
         return {"per": side * side, "pixels": 448}
@@ -181,6 +182,9 @@ def outcome(program: str, row: dict[str, Any], base: str, has_image: bool) -> tu
         word, why = random_configurations.compared(program, base)
         return ("unknown" if "is not supported" in why else {"equal": "exact"}.get(word, word)), why
     ours = random_configurations.refusal(program, base)
+    if "randn()" in error:
+        # The batch is this program's: one that it cannot make says nothing of transformers.
+        return "not recorded", f"{error} | {ours}"
     return ("unknown" if "is not supported" in ours else "refused" if ours else "answered"), f"{error} | {ours}"
 
 
