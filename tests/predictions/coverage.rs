@@ -147,6 +147,7 @@ const EXACT: &[&str] = &[
     "lm jais2",
     "lm jamba",
     "lm jetmoe",
+    "lm kimi_linear",
     "lm laguna",
     "lm lfm2",
     "lm llama",

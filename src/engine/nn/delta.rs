@@ -5,7 +5,7 @@ use crate::dtype::DType;
 use crate::tape::{Tape, Tensor};
 
 /// Positions of a chunk.
-const CHUNK: u64 = 64;
+pub(super) const CHUNK: u64 = 64;
 
 /// Arguments of the rule.
 pub struct DeltaCall<'a> {

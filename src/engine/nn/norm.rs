@@ -403,6 +403,8 @@ fn plain_rms(t: &Tape, x: &Tensor) -> Tensor {
 pub struct GatedRmsNorm {
     module: Module,
     weight: Tensor,
+    /// True if the weight is applied in fp32, and the gate is a sigmoid (Kimi Linear).
+    by_sigmoids: bool,
 }
 
 impl GatedRmsNorm {
@@ -411,7 +413,17 @@ impl GatedRmsNorm {
         b.tape().scope(name, || Self {
             module: b.module(),
             weight: b.weight("weight", [width]),
+            by_sigmoids: false,
         })
+    }
+
+    /// Makes a norm with a weight of `width` that is applied in fp32, before the sigmoid of a gate
+    /// (`KimiLinearRMSNormGated`).
+    pub fn by_sigmoids(b: &Builder, name: &'static str, width: u64) -> Self {
+        Self {
+            by_sigmoids: true,
+            ..Self::new(b, name, width)
+        }
     }
 
     /// [.., width], and a gate of the same shape → [.., width].
@@ -428,12 +440,20 @@ impl GatedRmsNorm {
             };
             h = t.mul(&h, &inverse);
             drop(inverse);
-            h = {
-                let narrowed = t.to_dtype(&h, x.dtype());
-                t.mul(&self.weight, &narrowed)
+            h = match self.by_sigmoids {
+                true => t.mul(&t.to_dtype(&self.weight, DType::F32), &h),
+                false => {
+                    let narrowed = t.to_dtype(&h, x.dtype());
+                    t.mul(&self.weight, &narrowed)
+                }
             };
             h = {
-                let activated = t.activation("SiluBackward0", &t.to_dtype(gate, DType::F32), "silu");
+                let wide = t.to_dtype(gate, DType::F32);
+                let activated = match self.by_sigmoids {
+                    true => t.sigmoid(&wide),
+                    false => t.activation("SiluBackward0", &wide, "silu"),
+                };
+                drop(wide);
                 t.mul(&h, &activated)
             };
             t.to_dtype(&h, x.dtype())

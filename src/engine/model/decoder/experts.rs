@@ -2,7 +2,9 @@
 
 use serde_json::Value;
 
-use super::expert_keys::{ChosenWeights, DenseLayers, ExpertKeys, GroupScores, OfDense, SharedKeys, SigmoidForm};
+use super::expert_keys::{
+    ChosenWeights, DenseLayers, ExpertKeys, GroupKeys, GroupScores, OfDense, SharedKeys, SigmoidForm,
+};
 use crate::model::ModelError;
 use crate::model::config::limits;
 use crate::model::config::section::Section;
@@ -225,20 +227,30 @@ fn router(s: &Section, weights: ChosenWeights, experts: u64) -> Result<RouterKin
         ChosenWeights::NormalisedProduct => RouterKind::NormalisedProduct,
         ChosenWeights::Sigmoids(form) => RouterKind::Sigmoids(form),
         ChosenWeights::OfBlock | ChosenWeights::OfBlockInTurn => RouterKind::OfBlock,
-        ChosenWeights::Grouped(keys) => {
-            let groups = s.size_or("n_group", keys.groups, experts)?;
-            let of_group = s.divide(("n_routed_experts", experts), ("n_group", groups))?;
-            if of_group < 2 {
-                return Err(s.wrong("n_group", &groups.into(), "groups of two experts or more"));
-            }
-            RouterKind::Grouped {
-                groups,
-                kept: s.size_or("topk_group", keys.kept, groups)?,
-                // Null is false.
-                is_normalised: s.flag("norm_topk_prob", keys.is_normalised && !s.has("norm_topk_prob"))?,
-                scores: keys.scores,
-            }
-        }
+        ChosenWeights::Grouped(keys) => grouped(s, keys, ["n_routed_experts", "n_group", "norm_topk_prob"], experts)?,
+        ChosenWeights::GroupedAs(keys, names) => grouped(s, keys, names, experts)?,
+    })
+}
+
+/// Reads a choice among groups, by the names of the keys of how many experts there are, how many groups, and whether weights
+/// are divided by their sum.
+fn grouped(
+    s: &Section,
+    keys: GroupKeys,
+    [all, number, normalised]: [&str; 3],
+    experts: u64,
+) -> Result<RouterKind, ModelError> {
+    let groups = s.size_or(number, keys.groups, experts)?;
+    let of_group = s.divide((all, experts), (number, groups))?;
+    if of_group < 2 {
+        return Err(s.wrong(number, &groups.into(), "groups of two experts or more"));
+    }
+    Ok(RouterKind::Grouped {
+        groups,
+        kept: s.size_or("topk_group", keys.kept, groups)?,
+        // Null is false.
+        is_normalised: s.flag(normalised, keys.is_normalised && !s.has(normalised))?,
+        scores: keys.scores,
     })
 }
 

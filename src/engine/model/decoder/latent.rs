@@ -167,6 +167,7 @@ impl LatentAttention {
                 let sin = t.unsqueeze(&shared.sin, 1);
                 [q, k].map(|x| nn::apply_rotary(t, x, &cos, &sin))
             }
+            LatentRotation::Never => [q, k].map(Clone::clone),
             LatentRotation::Complex => nn::apply_complex_rotary_in_turn(t, [q, k], &cos),
         }
     }
@@ -180,7 +181,11 @@ impl Attend for LatentAttention {
             let (q, _) = self.queries.forward(t, &x);
             let q = t.view(&q, [batch, seq, self.heads, latent.width()]);
             let q = t.transpose(&q, 1, 2);
-            let mut of_q = t.split(&q, 3, &[latent.nope_dim, latent.rope_dim]);
+            let rotates = latent.rotation != LatentRotation::Never;
+            let mut of_q = match rotates {
+                true => t.split(&q, 3, &[latent.nope_dim, latent.rope_dim]),
+                false => vec![q.clone(); 2],
+            };
             let compressed = self.kv_a_proj_with_mqa.call(t, &x);
             let of_kv = t.split(&compressed, 2, &[latent.kv_rank, latent.rope_dim]);
             let mut kv = self.kv_a_layernorm.call(t, &of_kv[0]);
@@ -195,7 +200,10 @@ impl Attend for LatentAttention {
             if let Some(cache) = &shared.cache {
                 (kv, rotated_k) = cache.update(t, &kv, &rotated_k);
             }
-            let mut queries = t.cat(&[&of_q[0], &rotated_q], 3);
+            let mut queries = match rotates {
+                true => t.cat(&[&of_q[0], &rotated_q], 3),
+                false => q,
+            };
             if let Some(position_ids) = shared.position_ids.as_ref().filter(|_| self.scales_queries) {
                 queries = scaled_by_position(t, queries, position_ids);
             }

@@ -57,6 +57,8 @@ pub(crate) enum LatentRotation {
     Halves,
     /// Alternating elements are complex numbers.
     Complex,
+    /// None: attention has no positions (Kimi Linear).
+    Never,
 }
 
 /// Sizes of latent attention.

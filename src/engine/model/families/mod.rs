@@ -45,6 +45,7 @@ pub mod internvl;
 pub mod janus;
 pub mod jetmoe;
 pub mod kimi_k25;
+pub mod kimi_linear;
 pub mod kosmos2;
 pub mod lfm2;
 pub mod lfm2_vl;
@@ -216,6 +217,7 @@ families! {
     mamba::MambaConfig,
     mamba_hybrid::MambaHybridConfig,
     olmo_hybrid::OlmoHybridConfig,
+    kimi_linear::KimiLinearConfig,
     gemma4_text::Gemma4TextConfig,
     gemma3n_text::Gemma3nTextConfig,
     llama4::Llama4TextConfig,

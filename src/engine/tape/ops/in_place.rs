@@ -22,6 +22,11 @@ impl Tape {
         self.set_part(x, part, value)
     }
 
+    /// `x[…] = value` for a view of `x` of the given shape.
+    pub fn set_view(&self, x: Tensor, part: impl Into<Dims>, value: &Tensor) -> Tensor {
+        self.set_part(x, part.into(), value)
+    }
+
     /// `x[a:b] = value` for elements of the first dimension, as many as `value` has.
     pub fn set_slice(&self, x: Tensor, value: &Tensor) -> Tensor {
         let mut part = *x.shape();

@@ -306,6 +306,11 @@ impl Tape {
         })
     }
 
+    /// `torch.log(x)`: backward is `grad / x`; autocast computes it in fp32.
+    pub fn log(&self, x: &Tensor) -> Tensor {
+        self.activation("LogBackward0", &self.cast_high(x), "log")
+    }
+
     /// `torch.sqrt(x)`: backward is `grad / (2 * result)`.
     pub fn sqrt(&self, x: &Tensor) -> Tensor {
         let mut rec = self.record("SqrtBackward0", &[x]);

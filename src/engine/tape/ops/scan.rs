@@ -22,6 +22,19 @@ impl Tape {
         })
     }
 
+    /// `x.cumsum(-2)` of numbers in fp32, through a kernel without scratch memory. Backward is that of [`Tape::cumsum_last`].
+    pub fn cumsum_rows(&self, x: &Tensor) -> Tensor {
+        let rec = self.record("CumsumBackward0", &[x]);
+        let out = self.empty(*x.shape(), x.dtype(), "cumsum");
+        rec.finish(self, out, |t, bw| {
+            let flipped = t.empty_like(bw.grad(), bw.grad().dtype(), "flip");
+            let sums = t.empty(*flipped.shape(), flipped.dtype(), "cumsum");
+            let out = t.empty_like(&sums, sums.dtype(), "flip");
+            drop((sums, flipped));
+            smallvec![Some(out)]
+        })
+    }
+
     fn cumsum_raw(&self, x: &Tensor) -> Tensor {
         let out = self.empty(*x.shape(), x.dtype(), "cumsum");
         if x.numel() == x.last() {

@@ -5,6 +5,7 @@
 use smallvec::smallvec;
 
 use super::super::core::Tape;
+use super::super::dims;
 use super::super::tensor::Tensor;
 use super::cub;
 use crate::dtype::DType;
@@ -36,11 +37,16 @@ impl Tape {
         let mut rec = self.record("WhereBackward0", &[a, b]);
         rec.save(self, mask);
         let out = self.empty(*a.shape(), a.dtype(), "where");
-        rec.finish(self, out, |t, bw| {
+        // The mask is the first operand, also of backward: gradients lie as it does if it has the whole shape.
+        let of_mask = (mask.shape() == a.shape()).then(|| dims::dense_strides_like(mask.shape(), mask.strides()));
+        rec.finish(self, out, move |t, bw| {
             let g = bw.grad();
             let zero_elsewhere = || {
                 let zero = t.empty([], g.dtype(), "0");
-                let out = t.empty_like(g, g.dtype(), "where backward");
+                let out = match of_mask {
+                    Some(strides) => t.empty_strided(*g.shape(), strides, g.dtype(), "where backward"),
+                    None => t.empty_like(g, g.dtype(), "where backward"),
+                };
                 drop(zero);
                 out
             };

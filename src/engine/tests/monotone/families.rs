@@ -57,6 +57,13 @@ pub const FAMILIES: &[Family] = &[
     text("glm4_moe_lite", |w| latent("glm4_moe_lite", w)),
     text("youtu", |w| latent("youtu", w)),
     text("minicpm3", |w| latent("minicpm3", w)),
+    text("kimi_linear", |w| {
+        json!({"model_type": "kimi_linear", "vocab_size": 500, "hidden_size": 64 * w, "intermediate_size": 160 * w,
+            "moe_intermediate_size": 32 * w, "num_hidden_layers": 3, "num_attention_heads": 4, "num_key_value_heads": 4,
+            "kv_lora_rank": 16 * w, "qk_nope_head_dim": 16, "qk_rope_head_dim": 8, "v_head_dim": 16, "num_experts": 4,
+            "num_experts_per_token": 2, "linear_head_dim": 8, "linear_num_heads": 2 * w, "pad_token_id": 0,
+            "layer_types": ["linear_attention", "full_attention", "linear_attention"]})
+    }),
     text("axk1", |w| latent("axk1", w)),
     text("axk2", |w| latent("axk2", w)),
     text("longcat_flash", |w| {

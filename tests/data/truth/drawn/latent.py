@@ -34,6 +34,13 @@ def minicpm3():
     if c["v_head_dim"] is None: del c["v_head_dim"]
     return dict(c, **some(.5, scale_emb=[12.0, 3, 1.5]), **some(.3, scale_depth=[None, 1.0]), **some(.3, dim_model_base=[None, 128]))
 
+def kimi_linear():
+    c = latent("kimi_linear"); layers, groups = R.randint(1, 4), ch(1, 1, 2); experts = groups * ch(4, 8, 16)
+    kinds = dict(layer_types=[ch("linear_attention", "linear_attention", "full_attention") for _ in range(layers)], mlp_layer_types=[ch("dense", "sparse") for _ in range(layers)])
+    for key in ("rope_scaling", "max_position_embeddings", "attention_dropout", "mlp_layer_types"): c.pop(key, None)
+    return dict(c, num_hidden_layers=layers, pad_token_id=0, num_experts=experts, num_shared_experts=ch(1, 2), num_experts_per_token=min(chosen(8), experts), moe_intermediate_size=ch(64, 128, 256), num_expert_group=groups,
+                topk_group=R.randint(1, groups), moe_renormalize=maybe(.6), linear_head_dim=ch(16, 32, 64), linear_num_heads=ch(2, 4, 6), linear_conv_kernel_dim=ch(4, 4, 3), **some(.7, **{key: [value] for key, value in kinds.items()}))
+
 def axk1(): return dict(grouped("axk1"), q_lora_rank=ch(64, 96, 256))
 
 def mistral4():
@@ -42,7 +49,7 @@ def mistral4():
     c.pop("rope_scaling", None)
     return dict(c, rope_parameters=dict(rope_type="yarn", rope_theta=10000.0, factor=ch(4.0, 128.0), original_max_position_embeddings=ch(512, 8192), llama_4_scaling_beta=.1, partial_rotary_factor=part))
 
-TEXT = dict(mistral4=mistral4, deepseek_v3=deepseek_v3, glm4_moe_lite=glm4_moe_lite, youtu=youtu, deepseek_v2=deepseek_v2, minicpm3=minicpm3, axk1=axk1)
+TEXT = dict(kimi_linear=kimi_linear, mistral4=mistral4, deepseek_v3=deepseek_v3, glm4_moe_lite=glm4_moe_lite, youtu=youtu, deepseek_v2=deepseek_v2, minicpm3=minicpm3, axk1=axk1)
 
 def kimi_k25():
     """Its projector goes by a name that `freeze` does not know."""
