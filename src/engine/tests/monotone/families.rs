@@ -30,6 +30,7 @@ pub const FAMILIES: &[Family] = &[
             "num_hidden_layers": 4, "num_attention_heads": 4, "num_key_value_heads": 2, "head_dim": 16,
             "layer_types": ["sliding_attention", "full_attention", "sliding_attention", "full_attention"],
             "num_kv_shared_layers": 2, "sliding_window": 24, "hidden_size_per_layer_input": 16,
+            "altup_num_inputs": 4, "laurel_rank": 16,
             "vocab_size_per_layer_input": 500, "activation_sparsity_pattern": [0.95, 0.0, 0.0, 0.0]})
     }),
     text("gemma4_text", |w| gemma4("gemma4_text", w)),
