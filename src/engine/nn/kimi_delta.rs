@@ -80,8 +80,7 @@ pub fn chunk_kimi_delta_attention(t: &Tape, call: &DeltaCall<'_>) -> (Tensor, Op
     (out, state)
 }
 
-/// Casts and pads the inputs, normalises queries and keys, splits positions into chunks, and solves what the positions of a
-/// chunk write over each other, row by row.
+/// Casts and pads the inputs, normalises queries and keys, splits positions into chunks, and computes what is of a chunk alone.
 fn within_chunks(t: &Tape, call: &DeltaCall<'_>) -> Chunks {
     let by_head = |x: &Tensor| {
         let dense = t.contiguous(&t.transpose(x, 1, 2));
@@ -114,12 +113,40 @@ fn within_chunks(t: &Tape, call: &DeltaCall<'_>) -> Chunks {
         drop(gap);
         t.exp(&filled)
     };
-    let mut attn = {
+    let products = {
         let [k_beta, key] = [t.unsqueeze(&k_beta, 4), t.unsqueeze(&key, 3)];
         let products = decayed_products(t, [&k_beta, &key], || decays.clone(), &mask);
         t.neg(&products)
     };
-    let [batch, heads] = [attn.size(0), attn.size(1)];
+    let (mut attn, rows) = solve_rows(t, products);
+    attn = {
+        let eye = t.empty([CHUNK, CHUNK], DType::F32, "eye");
+        t.add(&attn, &eye)
+    };
+    let values = t.matmul(&attn, &v_beta);
+    drop(value);
+    let k_cumdecay = {
+        let decayed = t.mul(&k_beta, &t.exp(&sums));
+        t.matmul(&attn, &decayed)
+    };
+    let mut held = vec![beta, strict_mask, attn, k_beta, v_beta];
+    held.extend(rows);
+    Chunks {
+        query,
+        key,
+        sums,
+        decays,
+        values,
+        k_cumdecay,
+        mask,
+        _held: held,
+    }
+}
+
+/// Solves what the positions of a chunk write over each other, row by row: of the products [batch, heads, chunks, positions,
+/// positions] the same, and what variables hold of the last row until the function that has them returns.
+fn solve_rows(t: &Tape, mut attn: Tensor) -> (Tensor, Vec<Tensor>) {
+    let [batch, heads, chunks] = [0, 1, 2].map(|dim| attn.size(dim));
     // Variables hold what a row was made of until the next row's is made.
     let (mut _row, mut _before) = (None, None);
     for place in 1..CHUNK {
@@ -136,28 +163,7 @@ fn within_chunks(t: &Tape, call: &DeltaCall<'_>) -> Chunks {
         };
         attn = t.set_view(attn, [batch, heads, chunks, place], &solved);
     }
-    attn = {
-        let eye = t.empty([CHUNK, CHUNK], DType::F32, "eye");
-        t.add(&attn, &eye)
-    };
-    let values = t.matmul(&attn, &v_beta);
-    drop(value);
-    let k_cumdecay = {
-        let decayed = t.mul(&k_beta, &t.exp(&sums));
-        t.matmul(&attn, &decayed)
-    };
-    let mut held = vec![beta, strict_mask, attn, k_beta, v_beta];
-    held.extend([_row, _before].into_iter().flatten());
-    Chunks {
-        query,
-        key,
-        sums,
-        decays,
-        values,
-        k_cumdecay,
-        mask,
-        _held: held,
-    }
+    (attn, [_row, _before].into_iter().flatten().collect())
 }
 
 /// `(left * right * decays).sum(dim=-1).masked_fill(mask, 0)`; decays are taken after the first product, so that backward
