@@ -1,4 +1,4 @@
-//! What the model of a draft is called: a name of the catalogue, the hub's id of its configuration, or nothing.
+//! Name of a draft's model: a name of the catalogue, the hub's id of its configuration, or nothing.
 
 use super::{Draft, Key};
 

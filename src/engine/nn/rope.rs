@@ -172,7 +172,7 @@ impl Rotary {
         self
     }
 
-    /// The same for one that its parent initialises after others.
+    /// Runs `_init_weights` of tables that a parent holds already, and initialises after its other modules.
     pub fn initialise(&self, t: &Tape) {
         let n = self.inv_freq.size(0);
         self.frequencies

@@ -50,7 +50,7 @@ pub(super) fn build(tape: &Tape, model: &Model, setup: &Setup) -> Built {
 pub(super) fn build_with(tape: &Tape, model: &Model, setup: &Setup, params: fn(&Builder) -> Vec<Tensor>) -> Built {
     let settings = ModelSettings::of(model, setup);
     let is_loaded = is_loaded(tape, setup);
-    // What is not kept in 4 bits is loaded in the type of matrix products. `prepare_model_for_kbit_training` widens it
+    // Weights outside the 4 bits, as embeddings and norms, are loaded in the type of matrix products. `prepare_model_for_kbit_training` widens it
     // to fp32 before adapters are made: parameters are of that type from the start (`set_recast`), but take memory in
     // it only when the builder recasts them.
     let is_widened = is_loaded && settings.trained.frozen == DType::F32 && tape.recast().is_none();
@@ -145,9 +145,9 @@ pub fn parameters(model: &Model) -> u64 {
 /// Numbers of parameters of a model whose linear layers bitsandbytes keeps in 4 bits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct In4Bits {
-    /// Those in 4 bits.
+    /// Parameters in 4 bits.
     pub packed: u64,
-    /// Those of the largest linear layer in 4 bits.
+    /// Parameters of the largest linear layer in 4 bits.
     pub largest: u64,
     /// All others.
     pub others: u64,

@@ -52,7 +52,8 @@ pub(crate) enum ChosenWeights {
     NormalisedWide,
     /// Scores of experts that are chosen among the best groups of them (DeepSeek).
     Grouped(GroupKeys),
-    /// The same, by other names of `n_routed_experts`, `n_group` and `norm_topk_prob` (Kimi Linear).
+    /// Experts chosen as `Grouped` has them, where other keys stand for `n_routed_experts`, `n_group` and `norm_topk_prob`
+    /// (Kimi Linear).
     GroupedAs(GroupKeys, [&'static str; 3]),
     /// The same with sigmoids that are corrected in fp32, and chosen among all unless there are groups (A.X-K2).
     MaybeGrouped,

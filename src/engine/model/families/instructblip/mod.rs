@@ -56,7 +56,7 @@ impl Family for InstructBlipConfig {
         Takes::ONE_IMAGE
     }
 
-    /// Those of the language model, or of the Q-Former, which reads the same text without the image, if it has fewer.
+    /// Positions of the language model, or of the Q-Former, which reads the same text without the image, if it has fewer.
     fn positions(&self) -> Positions {
         Positions::Learned(
             self.text

@@ -8,7 +8,7 @@ use crate::nn::{self, Builder, KvCache, Linear, RmsNorm, RmsScale};
 use crate::setup::Attention;
 use crate::tape::{Mask, Module, Tape, Tensor};
 
-/// What all blocks of a forward share.
+/// Mask, positions and cache, which all blocks of a forward share.
 pub(super) struct Shared {
     pub attn: Attention,
     pub mask: Option<Mask>,

@@ -18,7 +18,7 @@ pub(super) struct RecurrentBlock {
     conv: Conv,
     rg_lru: Rglru,
     activation: Activation,
-    /// What the convolution saw last (`conv1d_state`), if there is a cache.
+    /// Last inputs of the convolution, as wide as its kernel (`conv1d_state`), if there is a cache.
     seen: RefCell<Option<Tensor>>,
 }
 
