@@ -50,8 +50,8 @@ pub(super) fn build(tape: &Tape, model: &Model, setup: &Setup) -> Built {
 pub(super) fn build_with(tape: &Tape, model: &Model, setup: &Setup, params: fn(&Builder) -> Vec<Tensor>) -> Built {
     let settings = ModelSettings::of(model, setup);
     let is_loaded = is_loaded(tape, setup);
-    // Weights outside the 4 bits, as embeddings and norms, are loaded in the type of matrix products. `prepare_model_for_kbit_training` widens it
-    // to fp32 before adapters are made: parameters are of that type from the start (`set_recast`), but take memory in
+    // Weights outside the 4 bits, as embeddings, are loaded in the type of matrix products. `prepare_model_for_kbit_training`
+    // widens them to fp32 before adapters are made: parameters are of that type from the start (`set_recast`), but take memory in
     // it only when the builder recasts them.
     let is_widened = is_loaded && settings.trained.frozen == DType::F32 && tape.recast().is_none();
     let products = settings.trained.nf4.filter(|_| is_widened);
